@@ -42,7 +42,7 @@ const unused = (): never => {
 }
 
 /**
- * Reads bodies as strictly as those under `/api` (C7.6): a key that stands twice, half a character or thousands of levels
+ * Reads bodies as strictly as those under `/api` (C7.6): a key that occurs twice, half a character or thousands of levels
  * are 400. Fastify's own reader makes the value then, and refuses a member `__proto__`.
  */
 function bodyReader(app: AdminApp): FastifyBodyParser<Buffer> {
@@ -131,7 +131,7 @@ export interface AdminApi {
 /** The API, and who may use it. */
 type GuardedApi = AdminApi & { readonly operators: Operators }
 
-/** The header by which a command says what it is. Nobody has proven it: it stands in records as `by` does. */
+/** The header by which a command says what it is. Nobody has proven it: records hold it as they hold `by`. */
 const VIA_HEADER = 'postern-via'
 
 const fromOf = ({ headers, ip }: IncomingRequest): Pick<Operator, 'via' | 'channel'> => ({
@@ -190,7 +190,7 @@ function refuseOtherTypes({ method, headers }: IncomingRequest): void {
     throw new AdminError(415, 'send the body as application/json')
 }
 
-/** Seconds that a client may have the store waited for. */
+/** How long a client may have the store waited for, in seconds. */
 const MOST_PATIENCE = 10
 const WAIT = /(?:^|,)\s*wait=(\d{1,3})\s*(?:,|;|$)/
 
@@ -236,8 +236,8 @@ export async function startAdminListener(parts: AdminParts): Promise<AdminListen
 }
 
 /**
- * Keeps somebody who opens connections from taking all descriptors that are kept: beyond `most` the one closes that has been idle for
- * longest. It is the new one where all others are in the middle of a request.
+ * Keeps somebody who opens connections from taking all descriptors that are kept: beyond `most`, the connection that has been
+ * idle for longest is closed. It is the new one where all others are in the middle of a request.
  */
 function limitConnections(server: Server, most: number): void {
   const idle = new Set<Socket>()

@@ -63,7 +63,7 @@ const EVERYWHERE = {
   },
 }
 
-/** By the first step of the path. */
+/** The tags by the first step of the path. */
 const TAGS: Readonly<Record<string, string>> = {
   audit: 'The audit trail.',
   businesses: 'Businesses of the store, and their funds.',
@@ -216,7 +216,7 @@ const PROBES = {
   },
 }
 
-/** As OpenAPI writes it. */
+/** The path as OpenAPI writes it. */
 const pathOf = ({ path }: Operation): string => path.replaceAll(/:(\w+)/g, '{$1}')
 
 function pathsOf(routes: readonly Operation[], names: SchemaNames): Record<string, Record<string, unknown>> {

@@ -43,7 +43,7 @@ export interface AuditRule {
   readonly fields: readonly KeptField[]
 }
 
-/** What the documents say of a method of an action, beside what the gateway does with its calls. */
+/** How the documents describe a method of an action, in addition to what the gateway does with its calls. */
 export interface Documentation {
   readonly summary: string | undefined
   readonly description: string | undefined
@@ -58,7 +58,7 @@ export interface Documentation {
 export interface Operation {
   readonly action: Action
   readonly method: string
-  /** That of its area, or the operation's own where its `upstream` section says something different (C8.7). */
+  /** The area's backend, or the operation's own where its `upstream` section says something different (C8.7). */
   readonly backend: Backend
   readonly facts: ActionFacts
   readonly scopes: ScopeRule
@@ -144,7 +144,7 @@ export interface ParameterBranch<T> {
 
 export interface RouteNode<T> {
   readonly literals: Map<string, RouteNode<T>>
-  /** The untyped parameter stands last: it takes every value. */
+  /** The untyped parameter is last: it takes every value. */
   readonly parameters: ParameterBranch<T>[]
   value: T | undefined
 }
@@ -167,7 +167,7 @@ export class ActionTable<T> {
   readonly #roots = new Map<string, RouteNode<T>>()
   readonly #rests = new Map<string, readonly RestRoute<T>[]>()
 
-  /** Puts `value` at a path that has none yet. @returns the value that stands at the path now */
+  /** Puts `value` at a path that has none yet. @returns the value that is at the path now */
   add(level: 'b' | 'f', area: string, pattern: readonly PatternSegment[], value: T): T {
     const key = `${level}/${area}`
     const rest = restRouteOf(pattern, value)
@@ -199,7 +199,7 @@ export class ActionTable<T> {
     return undefined
   }
 
-  /** By level and area. */
+  /** The routes with a rest parameter, by level and area. */
   get rests(): ReadonlyMap<string, readonly RestRoute<T>[]> {
     return this.#rests
   }

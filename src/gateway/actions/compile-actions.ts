@@ -252,7 +252,7 @@ const takesStep = <T>({ type }: ParameterBranch<T>, step: Step): boolean =>
 
 export interface CompiledActions {
   readonly table: ActionTable<Route>
-  /** By slot. */
+  /** The actions by slot. */
   readonly actions: readonly Action[]
   readonly routes: readonly ConfiguredRoute[]
   readonly reportOnly: ReadonlyMap<string, Backend>
@@ -313,7 +313,7 @@ function reportAreas({ areas, backends, catalogue }: CompileContext, problems: P
   }
 }
 
-/** By which names calls tell the business, by the name of the backend that sends them. */
+/** The names by which calls tell the business, by the name of the backend that sends them. */
 function boundNamesOf(
   configured: readonly ActionConfig[],
   { areas, backends }: CompileContext,

@@ -30,7 +30,7 @@ export interface CompileContext {
   readonly catalogue: Catalogue
   readonly backends: ReadonlyMap<string, OpenedBackend>
   readonly areas: AreasConfig
-  /** What `#/schemas/NAME` names. */
+  /** The schemas that `#/schemas/NAME` names. */
   readonly schemas?: NamedSchemas
   /** Whether tokens of several issuers are accepted (C11.2). */
   readonly severalIssuers?: boolean
@@ -41,7 +41,7 @@ export interface CompileContext {
 export interface ActionContext extends CompileContext {
   /** The operations that each backend answers, by the backend's name. Filled as they are compiled. */
   readonly offered: Map<string, OfferedOperation[]>
-  /** By which names calls tell the business, by the name of the backend that sends them. */
+  /** The names by which calls tell the business, by the name of the backend that sends them. */
   readonly bound: ReadonlyMap<string, BoundNames>
   /** Whether a call of these segments is of this action. To be called when all actions are known. */
   readonly leadsTo: (action: Action, segments: readonly string[]) => boolean
@@ -120,7 +120,7 @@ function checkBodyKeys(method: string, config: OperationConfig, path: KeyPath, p
 
 export const NO_NAMES: BoundNames = { names: [], lost: [] }
 
-/** In place of a backend that does not exist, so that the other problems of a method are reported too. */
+/** Stands in for a backend that does not exist, so that the other problems of a method are reported too. */
 const ABSENT: Backend = {
   name: '',
   format: 'value',
@@ -131,8 +131,8 @@ const ABSENT: Backend = {
 }
 
 /**
- * The backend that answers an operation: of its area, or its own; with what its `upstream` section says (C8.7).
- * Undefined if there is none; for that of an area, the problem is reported at the area.
+ * The backend that answers an operation: the area's or its own, with the changes of its `upstream` section (C8.7). Undefined
+ * if there is none; if the area has none, the problem is reported at the area.
  */
 function backendOf(
   own: Action,
@@ -268,7 +268,7 @@ export function reportUnknownScopes(
 }
 
 interface Nature {
-  /** By the client's method and by the one that its upstream is sent. */
+  /** Whether the client's method and the one that its upstream is sent are both safe. */
   readonly safe: boolean
   readonly upgrade: boolean
   readonly backend: Backend

@@ -121,7 +121,7 @@ function checkFits(
     problems.error(at, `does not fit its schema: ${field === '' ? 'it' : field} ${why}`)
 }
 
-/** Of `any` each value is one alternative; what the area requires belongs to each of them. */
+/** Each value of `any` is one alternative. The values that the area requires belong to each of them. */
 const alternativesOf = (
   { any, all }: ScopeRuleConfig,
   areaScopes: readonly string[],

@@ -1,4 +1,4 @@
-/** Schemas of the configuration with what their references name (`$ref: '#/schemas/Fund'`) in place of these. */
+/** Schemas of the configuration with each reference (`$ref: '#/schemas/Fund'`) replaced by the schema that it names. */
 import { reportUnknownName } from '../../base/config/problem-text.ts'
 import type { KeyPath, Problems } from '../../base/config/problems.ts'
 import type { BodySchema } from '../../base/http/body/body-schema.ts'
@@ -7,7 +7,7 @@ import type { OperationConfig, ParameterConfig } from './schema.ts'
 
 type Draft = { -readonly [Key in keyof BodySchema]: BodySchema[Key] }
 
-/** Under `schemas`, by name, as written. */
+/** The schemas under `schemas`, by name, as written. */
 export type NamedSchemas = Readonly<Record<string, BodySchema>>
 
 const REFERENCE = /^#\/schemas\/(.+)$/
@@ -21,7 +21,7 @@ const isReference = (schema: object): boolean => Object.hasOwn(schema, '$ref')
 export class SchemaLinker {
   readonly #configured: NamedSchemas
   readonly #problems: Problems
-  /** By name; complete once all are linked. */
+  /** The linked schemas by name; complete once all are linked. */
   readonly #named = new Map<string, Draft>()
 
   /** Reports references that lead nowhere. */
@@ -55,7 +55,7 @@ export class SchemaLinker {
     }
   }
 
-  /** What says of a parameter that it is needed, or what it is without a value, stands beside its schema (C4.11). */
+  /** `required` and `default` of a parameter are keys next to its schema, not part of it (C4.11). */
   #linkParameter(given: ParameterConfig, at: KeyPath): ParameterConfig {
     if (!isReference(given)) return given
     const { required, default: value, ...schema } = given
@@ -69,7 +69,7 @@ export class SchemaLinker {
     }
   }
 
-  /** A name that stands for another name. */
+  /** Follows a name that stands for another name. */
   #follow(name: string, schema: BodySchema): void {
     const at: KeyPath = ['schemas', name]
     const passed = new Set([name])

@@ -19,7 +19,7 @@ export const NO_QUERY: QueryValues = Object.freeze(Object.create(null) as Record
 
 interface QueryParameter {
   readonly name: string
-  /** Of one text, number or boolean: it has a type. */
+  /** The schema of one text, number or boolean: it has a type. */
   readonly schema: BodySchema
   readonly required: boolean
   readonly default: ScalarValue | undefined

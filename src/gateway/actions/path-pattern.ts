@@ -2,7 +2,7 @@
 
 /** The type of a path parameter (C3.3). Two types with the same text are the same. */
 export interface ParameterType {
-  /** As configured: `uuid`, `signed`, `/[a-z]+/`; empty for an untyped one. */
+  /** The type as configured: `uuid`, `signed`, `/[a-z]+/`; empty for an untyped one. */
   readonly text: string
   readonly test: RegExp | undefined
   /** All values, if the pattern is a list of words such as `/open|closed/`. */
@@ -13,7 +13,7 @@ export interface ParameterType {
 export type PatternSegment =
   | { readonly kind: 'literal'; readonly text: string }
   | { readonly kind: 'parameter'; readonly name: string; readonly type: ParameterType }
-  /** The type is that of each of its segments. */
+  /** `type` is the type of each of its segments. */
   | { readonly kind: 'rest'; readonly name: string; readonly type: ParameterType }
 
 const LITERAL = /^[A-Za-z0-9._~-]+$/

@@ -2,15 +2,15 @@
 import { decodeSegment } from '../../base/http/head/request-target.ts'
 import { areDisjoint, type ParameterType, type PatternSegment, takes } from './path-pattern.ts'
 
-/** Of one value of a rest parameter. */
+/** The most segments that one value of a rest parameter may have. */
 export const MOST_REST_SEGMENTS = 32
 
 export interface RestRoute<T> {
   readonly value: T
-  /** Before the rest parameter, and behind it. */
+  /** The segments before the rest parameter, and those after it. */
   readonly before: readonly PatternSegment[]
   readonly after: readonly PatternSegment[]
-  /** Of each of its segments. */
+  /** The type of each segment of the rest parameter. */
   readonly type: ParameterType
 }
 
@@ -76,7 +76,7 @@ const meet = (one: Step, other: Step): boolean =>
       ? takes(one, other)
       : !areDisjoint(one, other)
 
-/** What stands at a place of a path of so many segments. */
+/** The step at one place of a path that has `length` segments. */
 function stepAt({ before, after, type }: RestRoute<unknown>, at: number, length: number): Step {
   const part = before[at] ?? after[at - (length - after.length)]
   if (part === undefined) return type

@@ -49,7 +49,7 @@ const bodyRule = section(
   { description: 'The request body. Left out: a call with a body is refused.' },
 )
 
-/** As OpenAPI has it: a schema, and beside it whether a call must have the parameter. */
+/** As in OpenAPI: a schema, and next to it whether a call must have the parameter. */
 export type ParameterConfig = Omit<BodySchema, 'required'> & {
   readonly required?: boolean
   readonly default?: ScalarValue

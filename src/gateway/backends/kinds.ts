@@ -11,7 +11,7 @@ import type { BoundNames } from './forward/kept-out.ts'
 import type { HttpBackendRules } from './forward/rules.ts'
 import type { OperationUpstream } from './forward/schema/schema.ts'
 
-/** A backend, and what compiles the views that operations have of it. Absent where they cannot say anything different. */
+/** A backend, and the functions that compile operations' views of it. Absent where these cannot say anything different. */
 export interface OpenedBackend extends Backend {
   readonly forOperation?: (operation: ForwardedOperation, problems: Problems) => Backend
   /** The view for calls of a report-only area that match no action. Reports a problem if there can be none. */
@@ -40,7 +40,7 @@ interface AroundBackend extends Backend {
 /** The section of a backend, with `kind`; read by the schema of its kind. */
 type Section = { readonly kind: string }
 
-/** A kind of backend. What opens it reports a problem, and gives undefined, if it cannot be used. */
+/** A kind of backend. Its `open` reports a problem, and gives undefined, if the backend cannot be used. */
 export interface AddedKind {
   readonly schema: TSchema
   readonly open: (
@@ -70,7 +70,7 @@ export interface UpgradedOperation {
   /** The method that its upstream is sent, if the operation says one. */
   readonly upstreamMethod: string | undefined
   readonly backend: Pick<Backend, 'upgrade'>
-  /** Where its section stands. */
+  /** The path of its section. */
   readonly path: KeyPath
 }
 

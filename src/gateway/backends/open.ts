@@ -125,9 +125,9 @@ interface OverAnother {
 }
 
 interface OtherBackends {
-  /** Those that are opened now. */
+  /** The sections of the backends that are opened now. */
   readonly slice: Readonly<Record<string, { readonly kind: string }>>
-  /** Those that are open, but for those around others. */
+  /** The backends that are open, except those around others. */
   readonly open: ReadonlyMap<string, OpenedBackend>
 }
 
@@ -162,7 +162,7 @@ async function openOver(
   })
 }
 
-/** One that forwards and is not open has been reported itself. */
+/** Reports a wrong `over`. A backend that forwards and is not open has been reported itself. */
 function reportUnder(name: string, over: string, { slice, open }: OtherBackends, problems: Problems): void {
   const kind = slice[over]?.kind
   const at = ['backends', name, 'over']
@@ -176,9 +176,9 @@ const isForwarder = (backend: OpenedBackend | undefined): backend is OpenedBacke
   backend !== undefined && 'withRules' in backend
 
 /**
- * Digests of the files that a backend has beside the configuration: it is to be opened anew when one has changed, though
- * its section is the same. Taken before it is opened (`now`), so that what changes meanwhile counts as changed; for an added
- * kind, whose files are known once it is open, also of what was `loaded`.
+ * Digests of the files that a backend has besides the configuration: it is to be opened anew when one has changed, though its
+ * section is the same. Taken before it is opened (`now`), so that a file that changes meanwhile counts as changed; for an
+ * added kind, whose files are known once it is open, also of what was `loaded`.
  */
 export async function contentsOfBackend(
   config: BackendConfig,

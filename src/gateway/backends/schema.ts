@@ -1,4 +1,4 @@
-/** The configuration of backends. What opens them is in open.ts, so that whoever only reads a file loads little. */
+/** The configuration of backends. They are opened in open.ts, so that code which only reads a file loads little. */
 import { kinds, mapOf, path, section, type Static } from '../../base/config/schema.ts'
 import { forwarding, httpSchema, timeouts } from './forward/schema/schema.ts'
 

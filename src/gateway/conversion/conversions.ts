@@ -5,13 +5,16 @@ import { type After, after as realAfter } from '../../base/kernel/clock.ts'
 import { Fault } from '../../base/kernel/faults.ts'
 import { type Converted, faultOf, type Reply, type Task, TOO_LARGE } from './tasks.ts'
 
-/** Threads at most. With two, one long conversion does not block the next. */
+/** The most threads. With two, one long conversion does not block the next. */
 const MOST = 2
-/** Milliseconds that a conversion may take. The worst 16 MiB that were found, a million keys, take 17 s on a slow machine. */
+/**
+ * How long a conversion may take, in milliseconds. The worst 16 MiB that were found, a million keys, take 17 s on a slow
+ * machine.
+ */
 const MOST_TIME = 30_000
-/** Milliseconds that an idle thread is kept. It holds what its last conversions took, and starts in 0.1 s. */
+/** How long an idle thread is kept, in milliseconds. It holds what its last conversions took, and starts in 0.1 s. */
 const IDLE = 5000
-/** MiB of a thread's heap. The worst 16 MiB that were found, a million keys that become XML, take over 384. */
+/** The heap of a thread, in MiB. The worst 16 MiB that were found, a million keys that become XML, take over 384. */
 const HEAP = 512
 
 interface ConvertedBytes extends Converted {
@@ -30,7 +33,7 @@ class Thread {
   readonly #after: After
   readonly #freed: () => void
   #job: Job | undefined
-  /** It is being terminated and takes no further job. */
+  /** True if it is being terminated and takes no further job. */
   #ending = false
   #cancelTimer: (() => void) | undefined
 
@@ -120,7 +123,7 @@ export class Threads {
   readonly #after: After
   readonly #threads = new Set<Thread>()
   readonly #queue: Job[] = []
-  /** Whose job each thread was given last comes last. */
+  /** The sharers whose jobs were given to threads lately, the latest one last. */
   readonly #served: string[] = []
 
   constructor(after: After = realAfter) {
@@ -145,7 +148,7 @@ export class Threads {
     if (job !== undefined) thread?.run(job)
   }
 
-  /** The first job of whoever was served least lately. */
+  /** The first job of the sharer who was served least lately. */
   #takeNext(): Job | undefined {
     let next: Job | undefined
     let latest = Infinity
@@ -179,7 +182,7 @@ export class Threads {
   }
 }
 
-/** Bytes that are converted at once: most take 1 ms, the worst some 10 ms. XML costs much more than JSON. */
+/** The most bytes that are converted at once: most take 1 ms, the worst some 10 ms. XML costs much more than JSON. */
 const AT_ONCE = { xml: 8 * 1024, json: 64 * 1024 }
 
 /** Whether a body is converted at once, without a slot and a thread. @param xml whether XML is read or written */
@@ -203,7 +206,7 @@ export class Conversions {
     return (await this.#threads.run(task, keyOf(sharer))).bytes
   }
 
-  /** The same, with what was found beside it. */
+  /** The same, with what else was found. */
   runWhole(task: Task, sharer?: Sharer): Promise<ConvertedBytes> {
     return this.#threads.run(task, keyOf(sharer))
   }
@@ -217,7 +220,7 @@ export class Conversions {
 export interface Sharer {
   /** The name of the backend. */
   readonly owner: string
-  /** Undefined: nobody is known. */
+  /** Undefined: the client is not known. */
   readonly client: string | undefined
 }
 
@@ -228,10 +231,10 @@ const keyOf = ({ owner, client = '' }: Sharer = { owner: '', client: undefined }
 const CLIENT_SHARE = 3 / 4
 
 interface SlotRules {
-  /** Slots in use at once. One owner may have half of them, and one client of it three quarters of these. */
+  /** The most slots in use at once. One owner may have half of them, and one client of it three quarters of these. */
   readonly most: number
   readonly waiting: number
-  /** Milliseconds that a call waits. */
+  /** How long a call waits, in milliseconds. */
   readonly patience: number
 }
 
@@ -245,7 +248,7 @@ type LeaveSlot = () => void
 
 export type OnGone = (listener: () => void) => void
 
-/** Seconds, for Retry-After. */
+/** The value of Retry-After, in seconds. */
 const RETRY_AFTER = 2
 
 const busy = (detail: string): Fault => new Fault('conversion_busy', { detail, retryAfter: RETRY_AFTER })
@@ -258,7 +261,7 @@ const busy = (detail: string): Fault => new Fault('conversion_busy', { detail, r
 export class ConversionSlots {
   readonly #rules: SlotRules
   readonly #after: After
-  /** By backend, and by backend and client. */
+  /** How many slots are in use, by backend, and by backend and client. */
   readonly #inside = new Map<string, number>()
   #count = 0
   readonly #queue = new Set<Waiting>()
@@ -270,7 +273,7 @@ export class ConversionSlots {
 
   /**
    * Waits for a slot. Rejects with Fault `conversion_busy` if too many wait already or no slot comes free in time, and
-   * with `client_gone` when the client leaves: else calls of clients that have left could fill the queue.
+   * with `client_gone` when the client leaves: otherwise calls of clients that have left could fill the queue.
    */
   enter(owner: string, onGone?: OnGone, client?: string): Promise<LeaveSlot> {
     const sharer: Sharer = { owner, client }

@@ -77,7 +77,7 @@ export function plainEnvelope(
 }
 
 /**
- * Checks a client's document, which then goes on byte for byte.
+ * Checks a client's document, which is then sent on byte for byte.
  * @param validate the check of the action's schema, for the value of the document
  * @throws Fault `body_malformed`, `unsupported_media_type`; what `validate` throws
  */
@@ -115,7 +115,7 @@ function readMapped(
   }
 }
 
-/** What a JSON body of the same meaning holds: with a configured root its content, without the configured attributes. */
+/** The value of a JSON body with the same meaning: with a configured root its content, without the configured attributes. */
 function valueOf(document: JsonObject, { root, attributes }: PlainXmlRules): JsonValue {
   if (root === undefined) return document
   const [content = ''] = Object.values(document)
@@ -143,7 +143,7 @@ function partAt(value: JsonValue, pointer: JsonPointer): JsonValue {
 export interface AnswerTask {
   readonly kind: 'answer'
   readonly bytes: Uint8Array
-  /** As the upstream says. Its charset counts for XML of its own. */
+  /** The Content-Type as the upstream says. Its charset counts for XML of its own. */
   readonly contentType?: string | undefined
   readonly answerFormat: Pick<AnswerFormat, 'format' | 'payload' | 'xml' | 'data'>
   readonly to: Format
@@ -162,7 +162,7 @@ interface RequestTask {
   /** Members that are refused (C8.7); undefined: none. */
   readonly kept?: KeptMembers | undefined
   readonly items: ItemNames
-  /** Of an upstream that takes XML of its own (C7.7). */
+  /** The rules of an upstream that takes XML of its own (C7.7). */
   readonly xml?: PlainXmlRules | undefined
   /** A `Making`, as JSON: literals of numbers do not cross threads as values. */
   readonly making?: string
@@ -178,7 +178,7 @@ interface KeptTask {
   readonly fields: readonly { readonly name: string; readonly pointer: JsonPointer }[]
 }
 
-/** Looks for errors in a success (C8.8). The result is JSON: a list of them, or null where it is one. */
+/** Looks for errors in a success (C8.8). The result is JSON: a list of them, or null where it is a success. */
 interface SearchTask {
   readonly kind: 'search'
   readonly bytes: Uint8Array
@@ -192,7 +192,7 @@ export type Task = AnswerTask | RequestTask | KeptTask | SearchTask
 /** What a task has made. */
 export interface Converted {
   readonly bytes: Uint8Array
-  /** Of a request with a `making`: what was found in the client's body, as JSON. */
+  /** What was found in the client's body, as JSON: for a request with a `making`. */
   readonly found?: string | undefined
 }
 
@@ -210,7 +210,7 @@ export function perform(task: Task): Converted {
   return { bytes, found: stringifyJson(found) }
 }
 
-/** The check of a client's body that goes on as it is, once it is parsed; undefined: there is none. */
+/** The check of a client's body that is sent on as it is, once it is parsed; undefined: there is none. */
 export function bodyCheck(
   validate: BodyValidator | undefined,
   kept: KeptMembers | undefined,
@@ -223,7 +223,7 @@ export function bodyCheck(
 }
 
 const NOTHING = new Uint8Array()
-/** Of what Postern has written itself. */
+/** Limits for JSON that Postern has written itself. */
 const ANYTHING = { depth: Infinity, nodes: Infinity }
 
 export const writeMaking = (making: Making): string => JSON.stringify(making)
@@ -289,7 +289,7 @@ function envelopeOfPlain(
   }
 }
 
-/** The `Data` of an answer (C8.6). Throws Fault `upstream_broken` for what is no envelope where one was promised. */
+/** The `Data` of an answer (C8.6). Throws Fault `upstream_broken` if the answer is not the envelope that was promised. */
 export function dataOf(
   value: JsonValue,
   { payload, data }: Pick<AnswerFormat, 'payload' | 'data'>,
@@ -316,7 +316,10 @@ function parse(
   }
 }
 
-/** A text in the charset of its type (C8.6). @throws Fault `body_malformed` for another one, and for what is not of it */
+/**
+ * A text in the charset of its type (C8.6).
+ * @throws Fault `body_malformed` for another charset, and for bytes that are not of it
+ */
 function decodeText(bytes: Uint8Array, contentType: string | undefined): string {
   const decoder = DECODERS.get(charsetOf(contentType) ?? UTF_8)
   if (decoder === undefined) throw refused('It is neither UTF-8 nor ISO-8859-1.')
@@ -354,10 +357,10 @@ function convertRequest({ bytes, as, to, schema, kept, items, xml }: RequestTask
   return as === to ? bytes : writeRequest(value, to, items)
 }
 
-/** What is made of a client's body that templates name, or in whose place another one is sent (C8.7). */
+/** What is made from a client's body that templates name, or that another body replaces (C8.7). */
 export interface Making extends Pick<BodyMaking, 'pointers' | 'recipe'> {
   readonly values: PlaceholderValues
-  /** Bytes that are sent. */
+  /** The most bytes that are sent. */
   readonly most: number
 }
 
@@ -425,7 +428,7 @@ function foundIn(value: JsonValue | undefined, pointers: readonly string[]): Jso
   return all
 }
 
-/** By names: a text as it is, all else as JSON. What is not there is left out. @throws Fault `body_malformed` */
+/** The kept values by name: a text as it is, anything else as JSON. Absent values are left out. @throws Fault `body_malformed` */
 export function keptOf({ bytes, as, schema, xml, fields }: Omit<KeptTask, 'kind'>): Record<string, string> {
   const value = xml !== undefined && as === 'xml' ? plainBodyValue(bytes, xml) : PARSERS[as](bytes, schema)
   const kept = Object.create(null) as Record<string, string>
@@ -437,7 +440,7 @@ export function keptOf({ bytes, as, schema, xml, fields }: Omit<KeptTask, 'kind'
 }
 
 /**
- * A body for an upstream that takes XML of its own (C7.7): XML goes on byte for byte, all else is built by the mapping.
+ * A body for an upstream that takes XML of its own (C7.7): XML is sent on byte for byte, anything else is built by the mapping.
  * @throws Fault `body_malformed`, `body_invalid`, `unsupported_media_type`
  */
 export function plainRequest(

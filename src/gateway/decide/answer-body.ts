@@ -85,7 +85,7 @@ export const verifyEnvelope = (bytes: Buffer): void => verify(() => checkJson(by
 /**
  * Verifies an upstream's own envelope that comes in pieces. If it is none, the body breaks with Fault `upstream_broken`,
  * so that the client's connection is cut (C8.4).
- * @param declared the Content-Length that the client was sent. Then the last byte is held back until all is verified, since
+ * @param declared the Content-Length that the client was sent. Then the last byte is held back until all is verified, because
  *   an answer of that length would look whole.
  */
 export function envelopeStage(declared = Infinity): Stage {
@@ -125,7 +125,7 @@ const SCALAR = wrappingOf('scalar')
 const EMPTY_ENVELOPE = TEXT_AROUND.null.join('')
 
 /**
- * Wraps a whole bare JSON payload into an envelope without changing its bytes (C8.6), but for blanks before it. It is
+ * Wraps a whole bare JSON payload into an envelope without changing its bytes (C8.6), except for blanks before it. It is
  * verified, so that broken JSON of an upstream is never sent as ours.
  * @throws Fault `upstream_broken`
  */
@@ -178,9 +178,9 @@ interface EnvelopeRules {
   readonly backend: AnswerFormat
   readonly to: Format
   readonly items: ItemNames
-  /** Bytes of an answer that may be held. */
+  /** The most bytes of an answer that may be held. */
   readonly limit: number
-  /** Whose call it is; undefined: nobody's who is known. */
+  /** The client whose call it is; undefined if it is not known. */
   readonly client: string | undefined
 }
 
@@ -190,7 +190,7 @@ const sharerOf = ({ backend: { name }, client }: EnvelopeRules): Sharer => ({ ow
  * The envelope of a success that must be converted, or that is a value (C8.6). A small one is converted at once, a large
  * one on another thread (T4.7).
  * @throws Fault `answer_too_large`, `answer_unconvertible`, `answer_unmappable`, `conversion_busy`, `client_gone`;
- *   `upstream_broken` for what does not parse, or is no envelope where one was promised
+ *   `upstream_broken` for an answer that does not parse, or is not the envelope that was promised
  */
 export function envelopeOf(
   body: BackendBody,

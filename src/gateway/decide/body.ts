@@ -29,7 +29,7 @@ import {
 /** How the body is to be taken; known before any of it is read (C4.11, C4.17). */
 export type BodyPlan =
   | { readonly kind: 'none' }
-  /** Of at most `limit` bytes; empty counts as none. */
+  /** A body of at most `limit` bytes; an empty one counts as none. */
   | { readonly kind: 'parsed'; readonly as: BodyKind; readonly limit: number }
   /** An action with `consumes`: streams through. */
   | { readonly kind: 'opaque'; readonly contentType: string | undefined; readonly length: number | undefined }
@@ -115,11 +115,11 @@ function recorded(
 interface Received {
   readonly bytes: Buffer
   readonly onGone: OnGone
-  /** Whose call it is; undefined: nobody's who is known. */
+  /** The client whose call it is; undefined if it is not known. */
   readonly client?: string | undefined
 }
 
-/** What is left of C4.11 once the body has been read. Throws and rejects as `readCallBody`. */
+/** Does the rest of C4.11 once the body has been read. Throws and rejects as `readCallBody`. */
 export function parseBody(
   { as }: Extract<BodyPlan, { kind: 'parsed' }>,
   received: Received,
@@ -135,7 +135,7 @@ export function parseBody(
     : convertLarge(as, received, use, conversions)
 }
 
-/** What a body is checked by, and converted for. */
+/** The parts of an operation by which a body is checked and converted. */
 type BodyUse = Pick<Operation, 'body' | 'items'> & {
   readonly backend: Pick<Operation['backend'], 'name' | 'format' | 'xml' | 'keptOut'>
 }
@@ -147,7 +147,7 @@ const inOwnFormat = (as: BodyKind, { body, items, backend: { name, xml, keptOut 
   backend: as === 'xml' ? { name, format: 'xml', xml, keptOut } : { name, format: 'json', keptOut },
 })
 
-/** A body that needs no conversion goes on byte for byte (C7.6), but only after it was parsed and checked. */
+/** A body that needs no conversion is sent on byte for byte (C7.6), but only after it was parsed and checked. */
 function convertBody(kind: BodyKind, bytes: Buffer, { body, backend, items }: BodyUse): CallBody {
   const { format, xml, keptOut } = backend
   const validate = bodyCheck(body.validate, keptOut?.members)

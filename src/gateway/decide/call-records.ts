@@ -13,7 +13,7 @@ const REFUSALS: ReadonlySet<FaultCode> = new Set<FaultCode>([
   'audit_unavailable',
 ])
 
-/** Undefined for a call that needs none (C12.1.1). @param upgrade whether the call upgrades its connection */
+/** The record of a call; undefined if it needs none (C12.1.1). @param upgrade whether the call upgrades its connection */
 export function recordOf(
   runtime: Runtime,
   exchange: Exchange,
@@ -63,7 +63,7 @@ function outcomeOf(
 }
 
 /**
- * Records how a call ended that has an intent, before the first byte of its answer; or that it was refused.
+ * Records how a call with an intent ended, before the first byte of its answer; or that it was refused.
  * @returns undefined if nothing is to be waited for: the answer of a plain read
  */
 export function recordOutcome(
@@ -90,7 +90,7 @@ export function recordOutcome(
   })
 }
 
-/** Refusals are recorded singly up to a limit (C12.1.5). What failed after the decision is no refusal. */
+/** Refusals are recorded singly up to a limit (C12.1.5). A failure after the decision is no refusal. */
 function recordRefusal(
   { audit }: Runtime,
   { id, head, clientAddress }: Exchange,

@@ -28,7 +28,7 @@ import { passesVerbatim, refuse, represent, unmarkConditions } from './represent
 import type { Runtime } from './runtime.ts'
 
 /**
- * What follows a decision: the body is read and checked, the audit trail is written, the backend is called, its answer is
+ * Carries out a decision: the body is read and checked, the audit trail is written, the backend is called, its answer is
  * represented. Without a body and an audit trail, only the backend is waited for.
  * Throws and rejects with the faults of C4.11 that are left, of the audit trail, of C4.5 (`callSlot`) and of the backend
  * (C8.4).
@@ -73,7 +73,7 @@ export function callToBackend(
   return body instanceof Promise ? body.then(callWith) : callWith(body)
 }
 
-/** Bytes of a body that is sent for each byte that a client's may have (C8.7). */
+/** How many bytes of a body are sent at most for each byte that a client's may have (C8.7). */
 const MOST_GROWTH = 4
 
 /** A call whose templates name the client's body, or whose body is made. Rejects as `readMadeBody`. */
@@ -102,7 +102,7 @@ async function callWithMade(
   return { ...frame, ...made }
 }
 
-/** What is left of C4.11. A promise only where there is a body to read. */
+/** Reads the body: the rest of C4.11. A promise only where there is a body to read. */
 export const readBodyOf = (
   { conversions }: Runtime,
   exchange: Exchange,
@@ -121,7 +121,7 @@ export const readBodyOf = (
       )
 
 /**
- * What templates may name of the business (C8.7). Looked up only where they name any.
+ * The values of the business that templates may name (C8.7). Looked up only where they name any.
  * @throws Fault `place_judge_unavailable`, as the promise's result
  */
 function valuesFor(
@@ -284,7 +284,7 @@ function callBackend(
   }
 }
 
-/** What the upstream answered: not what an error of its own becomes. */
+/** The status that the upstream answered, not the one that an error of its own becomes. */
 const statusOf = ({ status, body }: BackendAnswer): number =>
   (body.kind === 'errors' ? body.upstreamStatus : undefined) ?? status
 
@@ -405,7 +405,7 @@ async function handOver(
 interface Represented {
   readonly runtime: Runtime
   readonly exchange: Exchange
-  /** Milliseconds until the backend answered. */
+  /** How long the backend took to answer, in milliseconds. */
   readonly ms: number
 }
 

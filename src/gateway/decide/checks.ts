@@ -79,7 +79,7 @@ function findCaller(
 
 export const API_VERSION = '1.0'
 
-/** C4.3, C3.1: there is one version. @throws Fault `unknown_api_version`, also where the URL has none */
+/** Requires the one version of the API (C4.3, C3.1). @throws Fault `unknown_api_version`, also where the URL has none */
 export function requireApiVersion({ segments }: RequestTarget): void {
   if (segments[1] !== API_VERSION) throw new Fault('unknown_api_version')
 }
@@ -90,7 +90,7 @@ const NO_TOKEN = {
   malformed: 'invalid_token',
 } as const satisfies Record<string, FaultCode>
 
-/** C4.14. A deployment that takes no bound tokens has no scheme DPoP. */
+/** Reads the credentials of a call (C4.14). A deployment that takes no bound tokens has no scheme DPoP. */
 function credentialsOf(runtime: Runtime, head: Head): ReturnType<typeof parseBearer> {
   const { proofs, tokens } = runtime
   const credentials = parseBearer(head, runtime, tokens.isKnown)
@@ -99,7 +99,7 @@ function credentialsOf(runtime: Runtime, head: Head): ReturnType<typeof parseBea
     : credentials
 }
 
-/** C4.4: a genuine, unexpired, unrevoked access token of this issuer and audience. @throws its faults (order.ts) */
+/** Requires a genuine, unexpired, unrevoked access token of this issuer and audience (C4.4). @throws its faults (order.ts) */
 export function authenticate(
   runtime: Runtime,
   { head }: Exchange,
@@ -113,7 +113,10 @@ export function authenticate(
   return tokens.find(credentials.token) ?? new VerifyFirst(credentials.token)
 }
 
-/** C4.5. @throws Fault `rate_limited`, `too_many_calls`; the headers of the rate are in the findings by then */
+/**
+ * Applies the client's limits (C4.5).
+ * @throws Fault `rate_limited`, `too_many_calls`; the headers of the rate are in the findings by then
+ */
 export function admit(
   { admission }: Runtime,
   principal: Principal,
@@ -137,7 +140,10 @@ export interface NamedAction {
 /** Index of the area's segment in `/api/{version}/b/{business}/{area}` and `/api/{version}/f/{business}/{fund}/{area}`. */
 export const AREA_AT: Readonly<Record<string, number>> = { b: 4, f: 5 }
 
-/** C4.6: HEAD is offered wherever GET is. @throws Fault `unknown_action`, `method_not_allowed` */
+/**
+ * Finds the action and its method (C4.6). HEAD is offered wherever GET is.
+ * @throws Fault `unknown_action`, `method_not_allowed`
+ */
 export function matchAction(
   table: ActionTable<Route>,
   { segments }: RequestTarget,
@@ -168,7 +174,7 @@ function paramsOf(names: readonly string[], values: readonly string[]): NamedAct
   return params
 }
 
-/** C4.7: the token's scope satisfies the action's. @throws Fault `insufficient_scope` */
+/** Requires that the token's scope satisfies the action's (C4.7). @throws Fault `insufficient_scope` */
 export function requireScope({ scopes }: Principal, rule: ScopeRule): void {
   if (!satisfies(scopes, rule)) throw new Fault('insufficient_scope', { scope: rule.challenge })
 }
@@ -210,7 +216,10 @@ export function targets(target: Target | undefined, { business, fund }: NamedAct
   return target.level === 'business' || target.fund === fund
 }
 
-/** C4.9: neither this business, nor this area, nor this backend is under maintenance. @throws Fault `place_maintenance` */
+/**
+ * Requires that neither this business, nor this area, nor this backend is under maintenance (C4.9).
+ * @throws Fault `place_maintenance`
+ */
 export function refuseInPlaceMaintenance(
   { switches }: Runtime,
   exchange: Exchange,
@@ -229,7 +238,7 @@ export type Negotiated =
   | ({ readonly kind: 'envelope' } & Representation)
   | { readonly kind: 'own'; readonly version: number; readonly type: string }
 
-/** C4.10: the media type, then the version. @throws Fault `not_acceptable`, `unknown_action_version` */
+/** Negotiates the media type, then the version (C4.10). @throws Fault `not_acceptable`, `unknown_action_version` */
 export function negotiate(negotiation: Negotiation, { headers }: Head, operation: Operation): Negotiated {
   const { produces, versions } = operation
   if (produces === undefined) {

@@ -149,7 +149,7 @@ const clientKeyOf = (name: string | undefined, client: string): string =>
 
 const CONTROLS = /[\x00-\x1f\x7f]/
 
-/** A claim that is one text, or a list of one. Without control characters, since rules, logs and headers hold it. */
+/** A claim that is one text, or a list of one. Without control characters, because rules, logs and headers hold it. */
 function oneText(path: string): (claims: Claims) => string {
   const read = claimReader(path)
   return (claims) => {

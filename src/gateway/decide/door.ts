@@ -35,7 +35,7 @@ const USERINFO_HEADERS = {
   Vary: 'Accept',
 }
 
-/** C6.3.1: the claims of C5.6 as a bare JSON object. Rejects with what `Resource.describe` rejects with. */
+/** Answers userinfo: the claims of C5.6 as a bare JSON object (C6.3.1). Rejects as `Resource.describe` does. */
 async function describePrincipal({ userinfo }: Runtime, principal: Principal): Promise<Answer> {
   if (userinfo === undefined) throw new Fault('unknown_action')
   return { status: 200, headers: USERINFO_HEADERS, body: stringifyJson(await userinfo.describe(principal)) }
@@ -113,8 +113,9 @@ export function apiDoor(current: () => Runtime, render: () => FaultRenderer): Do
 }
 
 /**
- * Adds what goes on every answer of this call: its rate (C4.5), a nonce for its client's next proof (C4.4a), what its browser needs to see (C4.18) and, in a
- * report-only area, what keeps a browser from running bytes that no check has let through.
+ * Adds the headers of every answer of this call: its rate (C4.5), a nonce for its client's next proof (C4.4a), what its
+ * browser needs to see (C4.18) and, in a report-only area, what keeps a browser from running bytes that no check has let
+ * through.
  */
 function completed(
   answer: Answer,
@@ -167,7 +168,7 @@ export class OpenTunnels {
   readonly #watched = new Map<Tunnel, Principal>()
   #timer: NodeJS.Timeout | undefined
 
-  /** @param current the runtime in force, since tunnels outlive the one that opened them */
+  /** @param current the runtime in force, because tunnels outlive the one that opened them */
   constructor(current: () => Runtime) {
     this.#current = current
   }

@@ -140,7 +140,7 @@ export const CHECKS: readonly Check[] = [
   },
 ]
 
-/** The check that refuses for a reason; undefined for what comes after the decision. */
+/** The check that refuses for a reason; undefined for a reason that comes after the decision. */
 export const checkOf = (reason: string): Check | undefined =>
   CHECKS.find(({ faults }) => faults.some((code) => code === reason))
 
@@ -155,7 +155,7 @@ export const ENFORCED_STEPS: ReadonlySet<string> = new Set([
   'refuseInPlaceMaintenance',
 ])
 
-/** What follows C4.11, right before the backend is asked (carry-out.ts): the rest of C4.5. */
+/** The check that follows C4.11, right before the backend is asked (carry-out.ts): the rest of C4.5. */
 export const BACKEND_CHECK: Check = {
   clause: 'C4.5',
   step: 'occupy',

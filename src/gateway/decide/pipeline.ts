@@ -47,7 +47,7 @@ interface Entered {
   readonly principal: Principal
 }
 
-/** C4.1 to C4.5, which all of `/api` shares. */
+/** Makes the checks C4.1 to C4.5, which all of `/api` shares. */
 function enter(
   runtime: Runtime,
   exchange: Exchange,
@@ -93,7 +93,7 @@ export function decide(
     : decideRest(runtime, exchange, entered, named, place)
 }
 
-/** C4.9 to C4.11, which follow once the place is known. */
+/** Makes the checks C4.9 to C4.11, which follow once the place is known. */
 function decideRest(
   runtime: Runtime,
   exchange: Exchange,
@@ -121,7 +121,7 @@ function decideRest(
   }
 }
 
-/** C6.3.1: userinfo shares C4.1 to C4.5, then has checks of its own. Otherwise as `decide`. */
+/** Decides about userinfo, which shares C4.1 to C4.5 and then has checks of its own (C6.3.1). Otherwise as `decide`. */
 export function decideUserinfo(
   runtime: Runtime,
   exchange: Exchange,
@@ -137,7 +137,7 @@ export function decideUserinfo(
 export const isPreflight = ({ cors }: Runtime, { head }: Exchange): boolean =>
   cors?.isPreflight(head) === true
 
-/** C4.18: a preflight bears no token; C4.1 and C4.2 alone decide about it. Otherwise as `decide`. */
+/** Decides about a preflight, which bears no token: C4.1 and C4.2 alone decide about it (C4.18). Otherwise as `decide`. */
 export function decidePreflight(
   runtime: Runtime,
   exchange: Exchange,
@@ -158,7 +158,7 @@ export interface CallOutcome {
   /** The fault's code. */
   readonly reason: string | undefined
   readonly status: number
-  /** Of the answer that the client gets. */
+  /** The upstream's status, of the answer that the client gets. */
   readonly upstreamStatus: number | undefined
 }
 
@@ -174,16 +174,16 @@ export class Findings {
   business: string | undefined = undefined
   fund: string | undefined = undefined
   params: NamedAction['params'] = NONE
-  /** Headers that go on the answer, whatever it is (rate limits). */
+  /** Headers of the answer, whatever it is (rate limits). */
   headers: Readonly<Record<string, string>> | undefined = undefined
-  /** For the client's next proofs (C4.4a). */
+  /** The nonce for the client's next proofs (C4.4a). */
   nonce: string | undefined = undefined
-  /** Milliseconds spent waiting for the backend. */
+  /** How long the call waited for the backend, in milliseconds. */
   upstreamMs: number | undefined = undefined
   upstreamStatus: number | undefined = undefined
-  /** The trace that goes on with the call to the service. */
+  /** The trace that is sent with the call to the service. */
   traceId: string | undefined = undefined
-  /** Negotiated: of the action. */
+  /** The version of the action that was negotiated. */
   version: number | undefined = undefined
   /** Set for a call of a report-only area. */
   observation: Observation | undefined = undefined

@@ -5,14 +5,14 @@ import { Fault, toFault } from '../../base/kernel/faults.ts'
 import { isUserinfo } from './checks.ts'
 import type { Runtime } from './runtime.ts'
 
-/** What a proof has found out for the answer. */
+/** What the check of a proof has found out for the answer. */
 interface ProofFindings {
   nonce?: string | undefined
 }
 
 /**
- * C4.4a: whoever uses a token that is bound to a key proves that key, for this very call; a token that is bound to none is
- * sent as Bearer. Of a Bearer call nothing is read here but a letter.
+ * Requires proof of the key that a token is bound to, for this very call (C4.4a). A token that is bound to no key is sent as
+ * Bearer. For a Bearer call only one letter is read here.
  * @throws its faults (order.ts)
  */
 export function requireProof(

@@ -48,7 +48,7 @@ export class RecordedCall implements CallRecord, OutcomeRecord {
   #upstreamStatus: number | undefined
   /** The `seq` of the intent, once it is durable; undefined if a report-only area goes on without one. */
   #intent: Promise<number | undefined> | undefined
-  /** The intent has its outcome, or gets none. */
+  /** True if the intent has its outcome, or gets none. */
   #isSettled = false
 
   constructor(parts: RecordedCallParts) {
@@ -229,11 +229,11 @@ export class RecordedCall implements CallRecord, OutcomeRecord {
 
 const GOES_ON = { goesOn: true }
 
-/** Bytes of a body that are hashed before other calls get a turn. */
+/** How many bytes of a body are hashed before other calls get a turn. */
 const PIECE = 256 * 1024
 /** Steps of `Slices`: the clock is read after each piece. */
 const AT_ONCE = 256
-/** Values that upstreams report of one call, of which a module may send several requests. */
+/** The most values that upstreams report of one call. A module may send several requests for one call. */
 const MOST_REPORTED = 64
 
 /** Why a tunnel ended, where not one of its two sides closed it. */
@@ -302,7 +302,7 @@ class HashedStream extends Readable {
     if (!this.#over) this.destroy(this.#source.errored ?? new Fault('client_gone'))
   }
 
-  /** The exchange is over: what nobody has begun to read will not be read. */
+  /** The exchange is over: a body that nobody has begun to read will not be read. */
   stop(): void {
     if (!this.#listening) this.#finish(false)
   }
@@ -322,12 +322,12 @@ class HashedStream extends Readable {
   }
 }
 
-/** Bytes of the JSON. */
+/** The most bytes of the JSON. */
 const MOST_BYTES = 4096
 const BASE64URL = /^[A-Za-z0-9_-]+={0,2}$/
-/** Objects within each other, and values of any kind. */
+/** The most objects within each other, and the most values of any kind. */
 const LIMITS = { depth: 8, nodes: 200 }
-/** Names of objects that become part of a value's name; what is deeper is kept as JSON. */
+/** How many names of objects become part of a value's name; a deeper value is kept as JSON. */
 const MOST_LEVELS = 3
 const MOST_VALUES = 64
 

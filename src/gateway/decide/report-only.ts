@@ -1,8 +1,8 @@
 /**
- * Areas with `mode: report-only`, for introducing Postern before a service that is in use. Every check is made, in the
- * order of pipeline.ts. A call that would have been refused goes on; the fault is logged, counted and sent upstream.
+ * Areas with `mode: report-only`, for introducing Postern in front of a service that is in use. Every check is made, in the
+ * order of pipeline.ts. A call that would have been refused is let through; the fault is logged, counted and sent upstream.
  *
- * Some calls are refused all the same: those that cannot be forwarded (C4.1, C4.3), those that an operator stopped
+ * Some calls are refused nevertheless: those that cannot be forwarded (C4.1, C4.3), those that an operator stopped
  * (maintenance, C4.2 and C4.9), and those over the limits of the service or of the backend. The upstream learns who
  * calls only where C4.4 to C4.8 passed.
  */
@@ -110,7 +110,7 @@ interface Observed {
   readonly seen: Observation
 }
 
-/** C4.9 to C4.11. @throws the fault of C4.9 */
+/** Makes the checks C4.9 to C4.11. @throws the fault of C4.9 */
 function decideUnrefused(
   runtime: Runtime,
   exchange: Exchange,
@@ -140,7 +140,7 @@ const ANYTHING = ['*/*']
 
 const EACH: AuditRule = { calls: 'each', fields: [] }
 
-/** The operation, with bodies that go on unchanged in both directions. */
+/** The operation, with bodies that pass unchanged in both directions. */
 const verbatim = (operation: Operation): Operation => ({
   ...operation,
   facts: { ...operation.facts, produces: ANYTHING },
@@ -202,7 +202,7 @@ function passThroughBody(head: Head): BodyPlan {
   return { kind: 'opaque', contentType: head.headers['content-type'], length }
 }
 
-/** As `readCallBody`, but a body that would be refused goes on unparsed. Rejects with Fault `client_gone`. */
+/** As `readCallBody`, but a body that would be refused is sent on unparsed. Rejects with Fault `client_gone`. */
 export async function readBodyUnrefused(
   { body: plan, operation, observation }: Decision,
   exchange: Exchange,

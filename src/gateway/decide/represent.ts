@@ -32,7 +32,7 @@ type Headers = Readonly<Record<string, string | readonly string[]>>
 type Enveloped = Extract<Negotiated, { kind: 'envelope' }>
 
 /**
- * The client's answer, made of the backend's: wrapped, converted or passed on (C2.5, C8.6). Large bodies are converted
+ * The client's answer, made from the backend's: wrapped, converted or passed on (C2.5, C8.6). Large bodies are converted
  * on another thread; only then, or for a stream that is converted, is the result a promise.
  * @throws the faults of `envelopeOf`; `upstream_broken` for JSON that does not parse or is not the promised envelope
  */
@@ -124,7 +124,7 @@ const withLength = (headers: Headers, body: BackendBody): Headers =>
     ? { ...headers, 'Content-Length': String(body.length) }
     : headers
 
-/** Some services answer 200 where they mean an error (C8.8): what may be one is held until that is known. */
+/** Some services answer 200 where they mean an error (C8.8): an answer that may be one is held until that is known. */
 function searched(
   answer: BackendAnswer,
   decision: Decision,
@@ -185,7 +185,7 @@ function envelop(
   return convert(answer, decision, { status, headers }, { format: negotiated.format, onGone }, runtime)
 }
 
-/** Whether an answer becomes an envelope by what is put before and behind it. */
+/** Whether an answer becomes an envelope by text that is put before and behind it. */
 const isBareJson = ({ format, payload, data }: Pick<AnswerFormat, 'format' | 'payload' | 'data'>): boolean =>
   format !== 'xml' && format !== 'text' && payload === 'bare' && data === undefined
 
@@ -222,7 +222,7 @@ function passEnvelope(
 const isCoded = ({ 'content-encoding': coding = 'identity' }: BackendAnswer['headers']): boolean =>
   String(coding).toLowerCase() !== 'identity'
 
-/** Bytes of a payload that is verified at once. A larger one is verified in pieces while it is sent. */
+/** The most bytes of a payload that is verified at once. A larger one is verified in pieces while it is sent. */
 const AT_ONCE = 256 * 1024
 
 function wrapped(status: number, headers: Headers, body: BackendBody): Answer {
@@ -299,7 +299,7 @@ const DESCRIPTIONS: Readonly<Record<NonNullable<FaultRow['challenge']>, string>>
   use_dpop_nonce: 'The proof needs the nonce of the header DPoP-Nonce',
 }
 
-/** RFC 9449 §8.2 */
+/** The header of nonces for proofs (RFC 9449 §8.2). */
 export const DPOP_NONCE = 'DPoP-Nonce'
 
 /** Makes the answer of a fault under `/api`, and of requests that belong neither to `/api` nor to identity (C2.3). */
@@ -337,7 +337,7 @@ export function compileFaultRenderer(negotiation: Negotiation, challenging: Chal
   }
 }
 
-/** Seconds. Every 503 and 429 has a Retry-After (C2). */
+/** The default of Retry-After, in seconds. Every 503 and 429 has one (C2). */
 const DEFAULT_RETRY_AFTER = 5
 
 function challengeOf(
@@ -373,7 +373,7 @@ const EDITION = 1
 
 const marks = new WeakMap<Operation, Map<string, string>>()
 
-/** The mark of a representation: a digest of all that decides which bytes are made of an upstream's. */
+/** The mark of a representation: a digest of all that decides which bytes are made from an upstream's. */
 function markOf({ negotiated, operation }: Represented): string {
   if (negotiated.kind === 'own') return OWN
   const { contentType, version, format } = negotiated
@@ -395,8 +395,8 @@ function markOf({ negotiated, operation }: Represented): string {
 const withMaps = (_name: string, value: unknown): unknown => (value instanceof Map ? [...value] : value)
 
 /**
- * An upstream's `ETag` as the client gets it. What is no entity tag stays as it came.
- * @param isExact whether the same bytes of the upstream always become the same bytes: else the tag is weak
+ * An upstream's `ETag` as the client gets it. A value that is no entity tag stays as it came.
+ * @param isExact whether the same bytes of the upstream always become the same bytes: if not, the tag is weak
  */
 function tagOf(etag: string, decision: Represented, isExact: boolean): string {
   const tag = readTag(etag)

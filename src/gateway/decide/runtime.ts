@@ -16,9 +16,9 @@ import type { CallTokens } from './token-check.ts'
 /** What checks the proofs of calls (C4.4a). */
 export interface CallProofs {
   readonly verifier: ProofVerifier
-  /** That of `{base_url}`, as URLs are written: proofs name it. */
+  /** The origin of `{base_url}`, as URLs are written: proofs name it. */
   readonly origin: string
-  /** Of this process: no store is asked for a call. */
+  /** The memory of this process: no store is asked for a call. */
   readonly memory: ReplayMemory
 }
 
@@ -49,12 +49,12 @@ export interface Runtime {
   /** Authority of `{base_url}`, which upstreams get as the host that was called. */
   readonly host: string
   readonly bodyLimit: number
-  /** Bytes of an upstream's answer that may be held for a conversion. */
+  /** The most bytes of an upstream's answer that may be held for a conversion. */
   readonly answerLimit: number
   readonly conversions: Conversions
-  /** C4.14: the header must be spelled exactly `Authorization`. */
+  /** Whether the header must be spelled exactly `Authorization` (C4.14). */
   readonly strictHeaderNames: boolean
-  /** C6.1.3: `bearer` is taken as `Bearer` is. */
+  /** Whether `bearer` is taken as `Bearer` is (C6.1.3). */
   readonly anySchemeCase: boolean
   /** Absent where pages of other origins may not call (C4.18). */
   readonly cors: Cors | undefined

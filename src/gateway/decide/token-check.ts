@@ -41,27 +41,30 @@ interface TokenCheckParts {
   readonly rules: Pick<RevocationRules, 'isRevoked' | 'ruleFor'>
   readonly recorder: Recorder
   readonly clock: Clock
-  /** Bytes. */
+  /** The size of the cache, in bytes. */
   readonly cacheSize: number
   /** The tally of a client of the directory. Absent where tokens are of foreign issuers, whose clients are not in it. */
   readonly tallyOf?: ((client: string) => ClientTally) | undefined
 }
 
-/** Bytes of a cached principal beside the characters of its texts: strings, set, target, the cache's own entry. */
+/** Bytes of a cached principal besides the characters of its texts: strings, set, target, the cache's own entry. */
 const ENTRY_OVERHEAD = 512
 
 /** Bytes for each character of a token: its own, and its payload's text, which the principal's texts are parts of. */
 const PER_CHARACTER = 2.5
 
-/** In bytes. The texts count by themselves: those of an opaque token may be much longer than it is (C11.2). */
+/**
+ * The size of an entry, in bytes. The texts count by themselves: those of an opaque token may be much longer than it is
+ * (C11.2).
+ */
 const sizeOf = ({ scope, subject, client, tokenId = '' }: Principal, token: string): number =>
   Math.ceil(token.length * PER_CHARACTER) +
   (scope.length + subject.length + client.length + tokenId.length) * 2 +
   ENTRY_OVERHEAD
 
 /**
- * C4.4 with the cache of C4.16. The key is the whole token, the size is bounded in bytes. What may change between two
- * calls with the same token is checked on every call: whether its key is trusted, its expiry, its revocation.
+ * Checks tokens (C4.4) with the cache of C4.16. The key is the whole token, the size is bounded in bytes. What may change
+ * between two calls with the same token is checked on every call: whether its key is trusted, its expiry, its revocation.
  */
 export class TokenCheck implements IssuedTokens, CallTokens {
   readonly #parts: TokenCheckParts

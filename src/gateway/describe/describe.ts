@@ -30,7 +30,7 @@ export interface Described {
   readonly baseUrl: string
   readonly vendor: string
   readonly defaultFormat: Format
-  /** Bytes of a body that is parsed. */
+  /** The most bytes of a body that is parsed. */
   readonly bodyLimit: number
   readonly limits: Limits
 }
@@ -100,7 +100,7 @@ const digestOf = ({ method, action: { level, area, name } }: Operation): string 
 
 type Types = readonly MediaTypeDescription[]
 
-/** What operations of one shape have alike: made once, and the same object for each of them. */
+/** The parts that operations of one shape share: made once, and the same object for each of them. */
 interface Shapes {
   readonly faultsOf: (facts: OperationFacts) => OperationDescription['faults']
   readonly typesOf: (versions: Operation['versions']) => Types
@@ -141,7 +141,7 @@ function describeOperation(
   }
 }
 
-/** For a backend without `possibleAnswers`. */
+/** The possible answers of a backend without `possibleAnswers`. */
 const ANYTHING: PossibleAnswers = {
   successes: { other: true, notModified: true, precondition: true, ranges: true },
   faults: ['upstream_unreachable', 'upstream_timeout', 'upstream_broken'],
@@ -212,8 +212,8 @@ function answerOf(
     mayBeEmpty: successes.other && (data?.required ?? []).length > 0,
     items,
     ownXml: backend.xml !== undefined || [...(backend.types?.values() ?? [])].includes('xml'),
-    // Parts are of the data service's own bytes, which reach a client only where nothing is converted (C8.6). That is so
-    // of a call, too, that a report-only area let through although its `Accept` would be refused.
+    // Parts are of the data service's own bytes, which reach a client only where nothing is converted (C8.6). This is also
+    // true of a call that a report-only area let through although its `Accept` would be refused.
     successes: {
       ...successes,
       ranges: successes.ranges && (passesParts(backend) || reportOnly),
@@ -245,7 +245,7 @@ function typeFinder(described: Described): Shapes['typesOf'] {
   }
 }
 
-/** C7.1: the plain types, then the vendor's of each version. */
+/** The types of an envelope: the plain types, then the vendor's of each version (C7.1). */
 function envelopeTypes(
   { versions, defaultVersion }: Operation['versions'],
   { vendor, defaultFormat }: Described,

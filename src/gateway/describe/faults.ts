@@ -5,7 +5,7 @@ import type { FaultCode } from '../../base/kernel/faults.ts'
 import type { Operation } from '../actions/action-table.ts'
 import { BACKEND_CHECK, CHECKS, ENFORCED_STEPS, stepFaults } from '../decide/order.ts'
 
-/** What of a deployment decides which faults its operations can raise. */
+/** The facts of a deployment that decide which faults its operations can raise. */
 export interface Limits {
   readonly clientRate: boolean
   readonly addressRate: boolean

@@ -77,13 +77,16 @@ function headerLines({ headers, body, token }: DescribedCall, host: string): rea
   ]
 }
 
-/** Whether the parser would make a request of it. What it cannot read reaches no check (C2.3). */
+/** Whether the parser would make a request of it. A call that it cannot read reaches no check (C2.3). */
 const isReadable = ({ method, rawTarget, rawHeaders }: Head): boolean =>
   METHODS.includes(method) &&
   /^[\x21-\x7e]+$/.test(rawTarget) &&
   rawHeaders.every((text, at) => (at % 2 === 0 ? isToken(text) : isHeaderValue(text)))
 
-/** Of these node keeps the first line; of most others it joins all lines. Those that decide something are in checkHead. */
+/**
+ * Node keeps the first line of these headers; it joins all lines of most others. Those that decide something are in
+ * checkHead.
+ */
 const FIRST_ONLY: ReadonlySet<string> = new Set([
   ...['age', 'authorization', 'content-length', 'content-type', 'etag', 'expires', 'from', 'host'],
   ...['if-modified-since', 'if-unmodified-since', 'last-modified', 'location', 'max-forwards'],

@@ -33,17 +33,17 @@ import {
 import { targetOf } from './token-facts.ts'
 
 interface Decided {
-  /** Of a call to a backend that is let in. */
+  /** The decision about a call to a backend that is let in. */
   readonly decision: Decision | undefined
-  /** What refuses the call; undefined if it is let in. */
+  /** The fault that refuses the call; undefined if it is let in. */
   readonly fault: Fault | undefined
-  /** What a report-only area would have refused it for. */
+  /** The fault for which a report-only area would have refused it. */
   readonly observed: Fault | undefined
 }
 
 type Result = Decision | VerifyFirst | undefined
 
-/** @returns the decision about a call that reaches its backend; undefined for what has none */
+/** @returns the decision about a call that reaches its backend; undefined for a call that reaches none */
 type Decide = (
   runtime: PreviewRuntime,
   exchange: Exchange,
@@ -65,7 +65,7 @@ const DECIDE: Readonly<Record<DecidedKind, Decide>> = {
   preflight: (runtime, exchange, _findings, verified) => decidePreflight(runtime, exchange, verified),
 }
 
-/** What follows a decision before the backend is asked: the rest of C4.11, and the limits of the backend (C4.5). */
+/** Makes the checks between a decision and the backend: the rest of C4.11, and the limits of the backend (C4.5). */
 async function goOn(runtime: PreviewRuntime, exchange: Exchange, decision: Decision): Promise<Decision> {
   await readBodyOf(runtime, exchange, decision)
   const { observation, operation, principal } = decision
@@ -251,7 +251,7 @@ async function makeCheck(
 
 const isOpen = ({ verdict }: ExplainedCheck): boolean => verdict === 'failed' || verdict === 'unknown'
 
-/** Whether the first check that fails is what was decided. What is not known cannot be compared. */
+/** Whether the first check that fails agrees with the decision. A check without a known result cannot be compared. */
 function agrees(checks: readonly ExplainedCheck[], { fault, observed }: Decided): boolean {
   const refusing = checks.find((check) => check.enforced && isOpen(check))
   if (refusing?.verdict === 'unknown') return true

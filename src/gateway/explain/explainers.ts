@@ -171,7 +171,7 @@ const describeUserinfo = ({ exchange, principal }: Progress, result: CheckResult
     result.verdict === 'failed' ? faultText(result) : 'Userinfo: method, scope, Accept and Content-Type.',
 })
 
-/** What an earlier check has found. Used behind `isReady` only. */
+/** The value that an earlier check has found. Used after `isReady` only. */
 function found<T>(value: T | undefined): T {
   if (value === undefined)
     throw new Fault('internal', { detail: 'a check was explained without what it needs' })
@@ -209,7 +209,7 @@ function authenticateCaller(progress: Progress): void {
   progress.authenticated = true
 }
 
-/** A token that was given beside the call has no proof: only its client could make one. */
+/** A token that was given next to the call has no proof: only its client could make one. */
 function proveKey(progress: Progress): void {
   const { call, exchange, principal, runtime } = progress
   const caller = found(principal)
@@ -226,7 +226,7 @@ function admitCall({ runtime, principal, exchange }: Progress): void {
   admit(runtime, caller, exchange, {})
 }
 
-/** In a report-only area a call goes on as one of an action that takes everything. */
+/** In a report-only area a call is treated as one of an action that takes everything. */
 function findAction(progress: Progress): void {
   const { runtime, exchange, reportOnly } = progress
   const target = found(progress.target)
@@ -234,7 +234,7 @@ function findAction(progress: Progress): void {
   progress.named = matchAction(runtime.actions, target, exchange.head.method)
 }
 
-/** Whose name counts at a switch: in a report-only area that of a refused token does not. */
+/** The caller whose name counts at a switch: in a report-only area, the caller of a refused token does not. */
 const namedCaller = ({ principal, authenticated, reportOnly }: Progress): Principal | undefined =>
   authenticated || reportOnly === undefined ? principal : undefined
 

@@ -94,7 +94,7 @@ export interface Progress {
   readonly early: EarlyPreview | undefined
   readonly reportOnly: string | undefined
   target: RequestTarget | undefined
-  /** Where the token is refused, the principal that it claims. */
+  /** Who calls. Where the token is refused, the principal that it claims. */
   principal: Principal | undefined
   /** Whether C4.4 has passed. */
   authenticated: boolean
@@ -102,7 +102,7 @@ export interface Progress {
   body: BodyPlan | undefined
 }
 
-/** A check has no result, since it depends on somebody who is not asked. The message is for people. */
+/** A check has no result, because it depends on somebody who is not asked. The message is for people. */
 export class Undecidable extends Error {
   override readonly name = 'Undecidable'
 }

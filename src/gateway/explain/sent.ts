@@ -7,7 +7,7 @@ import { callToBackend } from '../decide/carry-out.ts'
 import type { Decision } from '../decide/pipeline.ts'
 import type { PreviewRuntime } from './progress.ts'
 
-/** What a client is answered. */
+/** The answer that a client gets. */
 export const answerTo = (fault: Fault): Omit<Refusal, 'clause'> => ({
   reason: fault.code,
   status: fault.status,
@@ -17,8 +17,8 @@ export const answerTo = (fault: Fault): Omit<Refusal, 'clause'> => ({
 })
 
 /**
- * What the service of a call that is let in would be sent (C14.1). The call is made twice, neither time sent: with the real
- * values, which tells whether it could be sent at all, and with `***` in place of what is told to nobody.
+ * The request that the service would be sent for a call that is let in (C14.1). The call is made twice, and never sent: with
+ * the real values, which tells whether it could be sent at all, and with `***` in place of what nobody may see.
  */
 export async function explainSent(
   runtime: PreviewRuntime,

@@ -5,7 +5,7 @@ interface Bucket {
   rate: Rate
   /** Calls left, as of `at`. Below 0 if several workers let in the same last calls: then the client waits longer. */
   tokens: number
-  /** Milliseconds, monotonic. */
+  /** When `tokens` was right, in monotonic milliseconds. */
   at: number
   /** Calls let in here that the other workers do not know of yet. */
   unreported: number
@@ -24,7 +24,7 @@ export const ONE = 1 - 1e-9
 const LOOKED_AT = 8
 
 /**
- * Token buckets by key (C4.5). A full bucket is forgotten, since a new one is full too: so the table holds only who
+ * Token buckets by key (C4.5). A full bucket is forgotten, because a new one is full too: so the table holds only keys that
  * called lately. Where it holds `most` buckets, one that is nearly full makes room for a new one.
  *
  * `take` runs for every call: one look-up, and no allocation for a known key.
@@ -75,7 +75,7 @@ export class Buckets {
   }
 
   /**
-   * What was let in here since the last time, for the other workers.
+   * The calls that were let in here since the last time, for the other workers.
    * @param least calls: keys with no more than that are left out, and never reported
    */
   takeUnreported(least: (rate: Rate) => number): Tallies {
@@ -95,7 +95,7 @@ export class Buckets {
     return usage
   }
 
-  /** Lowers the calls that are left of a key to what others know of. */
+  /** Lowers a key's remaining calls to the number that others know of. */
   limitTo(key: string, left: number): void {
     const bucket = this.#buckets.get(key)
     if (bucket !== undefined) bucket.tokens = Math.min(bucket.tokens, left)
@@ -135,7 +135,7 @@ export class Buckets {
     return bucket
   }
 
-  /** Forgets the fullest of some buckets, so that who calls much is not forgotten for those who call once. */
+  /** Forgets the fullest of some buckets, so that a key that calls much is not forgotten for keys that call once. */
   #makeRoom(now: number): void {
     let least: Bucket | undefined
     for (let looked = 0; looked < LOOKED_AT; looked++) {
@@ -172,7 +172,7 @@ export interface Rate {
 
 interface RateSettings {
   readonly requests: number
-  /** Milliseconds; whole seconds. */
+  /** The length of the window in milliseconds; whole seconds. */
   readonly per: number
   readonly burst?: number
 }

@@ -22,27 +22,27 @@ interface Lease {
   asked: number
   /** Calls per millisecond, smoothed. */
   demand: number
-  /** Of the last answer: calls taken out then, and calls left. */
+  /** The calls that the last answer granted, and the calls that it left. */
   granted: number
   level: number
-  /** Monotonic milliseconds: of the last exchange, and of the last call. */
+  /** When the last exchange and the last call were, in monotonic milliseconds. */
   exchangedAt: number
   calledAt: number
   isMoved: boolean
   isUrgent: boolean
 }
 
-/** Milliseconds between two exchanges of all leases that moved. */
+/** The time between two exchanges of all leases that moved, in milliseconds. */
 const LEASE_MS = 250
-/** What is asked for beyond the demand, so that a lease lasts until the next answer. */
+/** How much more than the demand is asked for, so that a lease lasts until the next answer. */
 const RESERVE = 1.5
 /** The part of a grant below which more is asked for at once. */
 const LOW = 1 / 3
-/** Milliseconds without a call, after which a lease is given back. */
+/** After how long without a call a lease is given back, in milliseconds. */
 const IDLE = 1000
-/** Milliseconds without a call, after which a key is forgotten. */
+/** After how long without a call a key is forgotten, in milliseconds. */
 const FORGOTTEN = 60_000
-/** Of what is left in a budget, the parts that one process asks for: it has all of it soon, if no other wants it. */
+/** How many parts of what is left in a budget one process asks for: it has all of it soon, if no other wants it. */
 const LEFT_PARTS = 2
 /** How much the newest demand counts. */
 const NEWEST = 0.5
@@ -52,7 +52,7 @@ const NEWEST = 0.5
  * budget, and lets them in from memory: so a call never waits for the store. Four times a second it reports what it has
  * used, and takes out what it will need. A process that dies loses what it held: nobody gets more for it.
  *
- * As long as the store is out of reach, each process goes on with its part of the rate.
+ * As long as the store is out of reach, each process lets in its part of the rate.
  */
 export class LeasedBuckets {
   readonly #leases = new Map<string, Lease>()
@@ -130,7 +130,7 @@ export class LeasedBuckets {
     }
   }
 
-  /** What was let in is owed. What was given back is lost: the store may have taken it, and would take it twice. */
+  /** Calls that were let in are owed. Calls given back are lost: the store may have taken them, and would take them twice. */
   failed(uses: readonly BudgetUse[], now: number): void {
     for (const { key, spent } of uses) {
       const lease = this.#leases.get(key)
@@ -183,7 +183,7 @@ export class LeasedBuckets {
     return { key, perMs: rate.perMs, burst: rate.burst, spent, want }
   }
 
-  /** Each process asks for its part, and for some of what is left: else the first one would get all of it. */
+  /** Each process asks for its part, and for some of what is left: otherwise the first one would get all of it. */
   #wantOf({ rate, demand, tokens, level }: Lease): number {
     const needed = Math.min(rate.burst, Math.max(1, demand * LEASE_MS * RESERVE)) - tokens
     const part = Math.max(1, (rate.perMs * LEASE_MS) / this.#processes)
@@ -217,7 +217,7 @@ export class LeasedBuckets {
       isMoved: false,
       isUrgent: false,
     }
-    // A new key asks at once: what it may let in before is little.
+    // A new key asks at once: it may let in few calls before.
     this.isUrgent = true
     this.#leases.set(key, lease)
     return lease
@@ -234,7 +234,7 @@ export class LeasedBuckets {
   }
 }
 
-/** Without the store: this process's part of the rate, since it was last reckoned. */
+/** Without the store: this process's part of the rate, for the time since it was last reckoned. */
 function fillAlone(lease: Lease, processes: number, now: number): void {
   const { perMs, burst } = lease.rate
   const filled = lease.tokens + ((now - lease.exchangedAt) * perMs) / processes
@@ -252,9 +252,9 @@ function leftOf({ tokens, free, level, rate, exchangedAt }: Lease, now: number):
 const waitOf = ({ level, rate, exchangedAt }: Lease, now: number): number =>
   Math.min(-1, (Math.min(level, ONE - 1) - 1) / rate.perMs + (now - exchangedAt))
 
-/** Milliseconds between two exchanges if a lease runs low. */
+/** The time between two exchanges if a lease runs low, in milliseconds. */
 const URGENT_MS = 20
-/** Milliseconds without an answer, after which this process goes on with its part of the rates. */
+/** After how long without an answer this process lets in its part of the rates, in milliseconds. */
 const PATIENCE = 300
 const ID_BYTES = 9
 /** By how much intervals differ: so no process is always the first one. */
@@ -276,7 +276,7 @@ export class BudgetExchange {
   #interval = LEASE_MS
 
   /**
-   * @param addresses each process counts addresses for itself, since anybody can use many; those that call much are shared
+   * @param addresses each process counts addresses for itself, because anybody can use many; those that call much are shared
    * @param now Clock.monotonic()
    */
   constructor(budgets: Budgets, clients: LeasedBuckets, addresses: Buckets, now: () => number) {
@@ -317,7 +317,7 @@ export class BudgetExchange {
           this.#clients.failed(unanswered(ofClients.slice(done, done + MOST_USES), grants), this.#now())
       }
     } catch {
-      // The change feed reports that the store is out of reach. What the store has taken must not be sent again.
+      // The change feed reports that the store is out of reach. Uses that the store has taken must not be sent again.
       this.#clients.failed(ofClients.slice(done), this.#now())
     } finally {
       clearTimeout(late)

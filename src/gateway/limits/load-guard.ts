@@ -24,12 +24,15 @@ import type { ClientLimits, CompiledLoad } from './schema.ts'
 
 interface LoadGuardParts {
   readonly clock: Clock
-  /** Processes that share the rates, this one included. */
+  /** How many processes share the rates, this one included. */
   readonly workers: number
   /** Sends to the other workers, through the supervisor. Must not throw. Not called where there is one worker. */
   readonly sendUsage: (usage: RateUsage) => void
   readonly note: Recorder['note']
-  /** Of rates that several nodes share. Then each process has a part of them of its own, and `sendUsage` is not called. */
+  /**
+   * The budgets of rates that several nodes share. Then each process has a part of them of its own, and `sendUsage` is not
+   * called.
+   */
   readonly budgets?: Budgets | undefined
 }
 
@@ -44,7 +47,7 @@ const MOST_KEYS = 50_000
 /** Entries examined per tick: a full table takes five seconds. */
 const SWEPT_PER_TICK = 500
 
-/** Seconds for `Retry-After` where the time cannot be computed. */
+/** The value of `Retry-After` where the time cannot be computed, in seconds. */
 const RETRY_AFTER = { inFlight: 1, overloaded: 5 }
 
 /** Limits what this process lets in (C4.5). A reload changes its limits; what was counted stays. */
@@ -54,7 +57,7 @@ export class LoadGuard implements Admission, EarlyAdmission {
   readonly #exchange: BudgetExchange | undefined
   readonly #addresses: Buckets
   readonly #clientCalls = new InFlight()
-  /** By name: those of the configuration, few and known. */
+  /** Calls in flight by the backend's name: those of the configuration, few and known. */
   readonly #backendCalls = new Map<string, BackendInFlight>()
   readonly #shedding = new Shedding()
   #load: CompiledLoad
@@ -207,7 +210,7 @@ export class LoadGuard implements Admission, EarlyAdmission {
       forEach(addresses, (network, count) => this.#addresses.charge(network, rate, count, now))
   }
 
-  /** To be called every TICK_MS: measures the loop's delay, forgets whose bucket is full, sends to the other workers. */
+  /** To be called every TICK_MS: measures the loop's delay, forgets keys whose bucket is full, sends to the other workers. */
   tick(): void {
     const now = this.#now()
     this.#measure(now)
@@ -259,7 +262,7 @@ const rateLimited = (left: number): Fault => new Fault('rate_limited', { retryAf
 
 const tooManyCalls = (): Fault => new Fault('too_many_calls', { retryAfter: RETRY_AFTER.inFlight })
 
-/** @param left what `Buckets.peek` answered: what is left behind the next call */
+/** @param left the answer of `Buckets.peek`: what is left after the next call */
 const rateLeft = ({ requests, perMs, burst }: Rate, left: number): RateLeft => ({
   requests,
   per: Math.round(requests / perMs / 1000),
@@ -278,7 +281,7 @@ function forEach({ keys, counts }: Tallies, act: (key: string, count: number) =>
 
 /** The median of so many delays counts, so that one long pause decides nothing. */
 const KEPT = 7
-/** Milliseconds between two steps, so that one can be seen to work before the next. */
+/** The time between two steps in milliseconds, so that one can be seen to work before the next. */
 const STEP_MS = 500
 const MORE = 0.25
 const LESS = 0.05
@@ -297,7 +300,7 @@ export class Shedding {
   share = 0
   /** Part of a call that is still to be refused. */
   #due = 0
-  /** Milliseconds of delay above which calls are refused; 0 refuses none. */
+  /** The delay above which calls are refused, in milliseconds; 0 refuses none. */
   threshold = 0
 
   /** Measures, and steps if it is time. @param now milliseconds, monotonic */

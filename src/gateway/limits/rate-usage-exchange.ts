@@ -5,7 +5,7 @@ import { EXCHANGE_MS } from './load-guard.ts'
 interface RateUsageLink {
   /** The worker has let in so many calls. */
   readonly report: (usage: RateUsage) => void
-  /** The worker has ended. What it let in stays counted by the others. */
+  /** The worker has ended. The others still count what it let in. */
   readonly leave: () => void
 }
 

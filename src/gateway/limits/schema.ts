@@ -119,7 +119,7 @@ export type LoadConfig = Static<typeof loadSchema>
 export interface ClientLimits {
   readonly rate: Rate | undefined
   readonly inFlight: number
-  /** Of `inFlight`, what calls to one backend may take where there are several. */
+  /** The part of `inFlight` that calls to one backend may take where there are several. */
   readonly perBackend: number
 }
 
@@ -133,7 +133,7 @@ export interface CompiledLoad {
   readonly addresses: Rate | undefined
   /** The part of a burst that all nodes together may let in before they have asked for it. */
   readonly share: number
-  /** Milliseconds; 0 never sheds. */
+  /** The delay above which calls are shed, in milliseconds; 0 never sheds. */
   readonly sheddingDelay: number
 }
 
@@ -156,7 +156,7 @@ interface LoadNames {
   readonly keepsRates: boolean
 }
 
-/** Milliseconds from which on it matters that a rate is full again after a restart. */
+/** The shortest window for which it matters that a rate is full again after a restart, in milliseconds. */
 const LONG_PER = 600_000
 
 export function checkLoad(

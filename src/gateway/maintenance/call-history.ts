@@ -5,11 +5,11 @@ import type { CallCount } from '../../base/contracts/processes/reports.ts'
 const STEP = 300_000
 /** The step that is under way, and the hour before it. */
 const STEPS = 13
-/** Rows of one step that are kept apart; the rest counts as of no known client. */
+/** How many rows of one step are kept apart; the rest counts as of no known client. */
 const MOST_ROWS = 5000
 
 interface Step {
-  /** Milliseconds since the epoch. */
+  /** When the step began, in milliseconds since the epoch. */
   readonly begin: number
   readonly rows: Map<string, CallCount>
 }

@@ -6,7 +6,7 @@ import { isInForce, type MaintenanceSwitch, scopeText } from './switch.ts'
 const NONE: ReadonlyMap<string, Closure> = new Map()
 
 /**
- * The maintenance switches of this process (C9): compiled when they are set, since every call asks. Windows begin and
+ * The maintenance switches of this process (C9): compiled when they are set, because every call asks. Windows begin and
  * end by the clock: what was compiled holds for the time between two edges of windows, and is compiled anew by the
  * first call beyond them. Where no window is planned, no call asks the time.
  */
@@ -77,10 +77,10 @@ export class MaintenanceSwitches implements Switches {
 const edgesOf = (switches: readonly MaintenanceSwitch[]): number[] =>
   switches.flatMap(({ from, until }) => [from ?? [], until ?? []].flat())
 
-/** Seconds. */
+/** The default of Retry-After, in seconds. */
 const RETRY_AFTER = 120
 
-/** Throws RangeError if an address of the allow list is none. */
+/** Throws RangeError if an entry of the allow list is no address. */
 export function compileClosure(entry: MaintenanceSwitch, clock: Clock): Closure {
   const { message, retryAfter, until, addresses = [], clients = [] } = entry
   const left =
@@ -109,7 +109,7 @@ const closedByOf = ({ scope, id, source, from, until, by, reason }: NamedSwitch)
   reason,
 })
 
-/** Several closures of one call as one: only who is on the allow list of each passes. */
+/** Several closures of one call as one: a caller passes only if it is on the allow list of each. */
 function mergeClosures(closures: readonly Closure[]): Closure | undefined {
   const [first, ...others] = closures
   if (first === undefined || others.length === 0) return first

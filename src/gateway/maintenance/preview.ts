@@ -15,20 +15,20 @@ export interface Closable {
 }
 
 interface History {
-  /** Milliseconds since the epoch. */
+  /** Since when calls are counted, in milliseconds since the epoch. */
   readonly since: number
   readonly counts: Iterable<CallCount>
   readonly websockets: Readonly<Record<string, number>>
 }
 
-/** Most names that an answer lists. Their number is complete all the same. */
+/** The most names that an answer lists. Their number is always complete. */
 export const MOST_LISTED = 200
-/** Most clients that an answer names: those with most calls. */
+/** The most clients that an answer names: those with most calls. */
 export const MOST_CLIENTS = 20
 
 export interface Names {
   readonly count: number
-  /** The first MOST_LISTED. */
+  /** The first MOST_LISTED names. */
   readonly names: readonly string[]
 }
 
@@ -46,7 +46,7 @@ export interface MaintenancePreview {
     readonly since: number
     /** Calls that came for what it closes. */
     readonly total: number
-    /** Those of them that it would have refused. */
+    /** How many of these calls it would have refused. */
     readonly refused: number
     /** Refused ones by client, most first. */
     readonly clients: readonly { readonly client: string; readonly calls: number }[]
@@ -83,7 +83,7 @@ function meets(scope: ClosureScope, closed: readonly Action[]): (count: CallCoun
   if (scope.kind === 'identity') return ({ place }) => place === 'identity'
   if (scope.kind === 'service') return ({ place }) => place !== 'identity'
   const places = new Set(closed.map(({ area }) => scopeText({ kind: 'area', name: area })))
-  // These switches are asked after the token (C4.9): who has not proved who he is has been refused before.
+  // These switches are asked after the token (C4.9): a caller who has not proved an identity was refused before.
   const wanted = scope.kind === 'business' ? scope.name : undefined
   return ({ client, business, place }) =>
     client !== '' && places.has(place) && (wanted === undefined || business === wanted)
@@ -121,7 +121,7 @@ function callsOf(
   return { total, refused: all, clients, others: all - sum(clients.map(({ calls }) => calls)) }
 }
 
-/** Websockets are counted by backend, so of one business, or of one area of a shared backend, they are not known. */
+/** Websockets are counted by backend, so they are not known for one business, or for one area of a shared backend. */
 function websocketsOf(
   { kind }: ClosureScope,
   backends: readonly string[],

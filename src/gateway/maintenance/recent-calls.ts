@@ -4,7 +4,7 @@ import type { DecisionEvent, Recorder } from '../../base/contracts/records/recor
 import { scopeText } from './switch.ts'
 import type { CallCount } from '../../base/contracts/processes/reports.ts'
 
-/** Pairs of client and business that one process counts apart. */
+/** How many pairs of client and business one process counts apart. */
 const MOST_ROWS = 5000
 
 class Row {
@@ -21,7 +21,7 @@ class Row {
 }
 
 export class RecentCalls implements Pick<Recorder, 'decision'> {
-  /** Of each area, then `service`, then `identity`. */
+  /** The name of each area, then `service`, then `identity`. */
   readonly #places: readonly string[]
   readonly #placeOf: readonly number[]
   readonly #byPrincipal = new WeakMap<Principal, Row>()

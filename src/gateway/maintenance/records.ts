@@ -24,11 +24,11 @@ import {
 
 export interface KeptSwitch extends MaintenanceSwitch {
   readonly id: string
-  /** Those of the configuration are changed there only. */
+  /** Switches of the configuration are changed there only. */
   readonly source: 'operator' | 'configuration'
   readonly by?: string | undefined
   readonly reason?: string | undefined
-  /** Milliseconds since the epoch. */
+  /** When the switch was set, in milliseconds since the epoch. */
   readonly setAt?: number | undefined
 }
 
@@ -49,12 +49,12 @@ interface RecordedChange {
   readonly ends: readonly string[]
 }
 
-/** C9.1. Those of operators are on the change feed: in force in every process within a second. */
+/** The maintenance switches (C9.1). Those of operators are on the change feed: in force in every process within a second. */
 export class MaintenanceRecords {
   readonly #parts: MaintenanceRecordsParts
   readonly #kept = new Map<string, KeptSwitch>()
   #configured: readonly KeptSwitch[] = []
-  /** By scope: since when the configuration has a switch for it. */
+  /** Since when the configuration has a switch, by its scope. */
   #configuredAt: ReadonlyMap<string, number> = new Map()
 
   constructor(parts: MaintenanceRecordsParts) {
@@ -66,7 +66,7 @@ export class MaintenanceRecords {
     })
   }
 
-  /** Milliseconds since the epoch, by the clock of its windows. */
+  /** The time by the clock of its windows, in milliseconds since the epoch. */
   now(): number {
     return this.#parts.clock.now()
   }
@@ -107,10 +107,10 @@ export class MaintenanceRecords {
   }
 
   /**
-   * Switches on, now or from a time on. What an operator had set for that scope and is in force ends with it; planned
-   * windows stay. In force here when it resolves; rejects with Fault `identity_unavailable` if it could not be kept. A
-   * switch that replaces another may let more through than that: then it is recorded before, and rejects with Fault
-   * `audit_unavailable` if that fails.
+   * Switches on, now or from a time on. An operator's switch for that scope that is in force ends with it; planned windows
+   * stay. In force here when it resolves; rejects with Fault `identity_unavailable` if it could not be kept. A switch that
+   * replaces another may let more through than that: then it is recorded before, and rejects with Fault `audit_unavailable`
+   * if that fails.
    */
   async set(entry: MaintenanceSwitch, { by, reason, ...operator }: Operator): Promise<KeptSwitch> {
     const now = this.now()
@@ -142,7 +142,7 @@ export class MaintenanceRecords {
 
   #decide({ set, ended }: { set?: KeptSwitch; ended: readonly KeptSwitch[] }): Promise<void> {
     const concerned = set === undefined ? ended : [set, ...ended]
-    // What ends a switch must be kept as long as the switch itself is.
+    // The end of a switch must be kept as long as the switch itself.
     const last = Math.max(...concerned.map(({ until }) => until ?? Number.POSITIVE_INFINITY))
     const value = { ...(set && { set }), ends: ended.map(({ id }) => id) }
     return this.#parts.feed.append(MAINTENANCE_TOPIC, value, Number.isFinite(last) ? last : undefined)
@@ -169,7 +169,7 @@ export class MaintenanceRecords {
     if (set && this.#kept.delete(set.id)) this.#activate()
   }
 
-  /** Undefined if it is none that this version knows. */
+  /** Undefined if this version does not know such a change. */
   #read(value: StoredValue): RecordedChange | undefined {
     const { set, ends } = value as Partial<RecordedChange>
     if (!Array.isArray(ends)) return undefined
@@ -186,7 +186,7 @@ export class MaintenanceRecords {
     this.#parts.switches.set([...this.#configured, ...this.#kept.values()])
   }
 
-  /** C9.3: who, when (the line's own time), what, why. */
+  /** Logs a change: who, when (the line's own time), what, why (C9.3). */
   #note(change: 'on' | 'planned' | 'off', switches: readonly KeptSwitch[], operator: Operator): void {
     for (const { id, scope, from, until, message, addresses, clients } of switches) {
       this.#parts.recorder.note('info', 'maintenance_changed', {
@@ -204,7 +204,7 @@ export class MaintenanceRecords {
   }
 }
 
-/** Most addresses and clients of a switch that a record names. */
+/** The most addresses and clients of a switch that a record names. */
 const MOST_NAMED = 20
 
 export const switchFacts = ({ id, scope, from, until, message, ...entry }: KeptSwitch): JsonObject =>

@@ -64,9 +64,9 @@ export interface ClosableNames {
 }
 
 export interface SwitchProblem {
-  /** Of a client that is not in the configuration: it may stand in the store (C9.2). */
+  /** A client that is not in the configuration: it may be in the store (C9.2). */
   readonly client?: string
-  /** The same of a business. */
+  /** The same for a business. */
   readonly business?: string
   readonly member: 'scope' | 'from' | 'until' | 'addresses' | 'clients'
   readonly message: string

@@ -17,14 +17,14 @@ export interface MaintenanceSwitch {
   readonly until?: number | undefined
   /** Text for clients in place of the fixed one. */
   readonly message?: string | undefined
-  /** Seconds. If not given: what is left of the window, else two minutes. */
+  /** Retry-After in seconds. If not given: what is left of the window, or, without that, two minutes. */
   readonly retryAfter?: number | undefined
   /** Addresses and CIDR networks that pass. */
   readonly addresses?: readonly string[]
   readonly clients?: readonly string[]
 }
 
-/** What `parseScope` reads, as a pattern for schemas. */
+/** The texts that `parseScope` reads, as a pattern for schemas. */
 export const SCOPE_PATTERN = `^(?:(?:${WHOLE_KINDS.join('|')})|(?:${NAMED_KINDS.join('|')})/[^/]+)$`
 
 /** `service`, `business/ACME`: how a scope is named where one text must do. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 
 /**
- * JSON as text. What many operations have alike is written once and then copied, which costs less than objects that
+ * JSON as text. Parts that many operations share are written once and then copied, which costs less than objects that
  * `JSON.stringify` writes again for each of them.
  */
 export type JsonText = string
@@ -12,7 +12,7 @@ export function objectText(members: Iterable<readonly [name: string, value: Json
   return `{${text}}`
 }
 
-/** One object with the members of both, neither of which is empty. No name may stand in both. */
+/** One object with the members of both, neither of which is empty. No name may be in both. */
 export const mergedText = (one: JsonText, other: JsonText): JsonText =>
   `${one.slice(0, -1)},${other.slice(1)}`
 
@@ -37,16 +37,16 @@ interface Shared {
 /** Where components are: tools look for what uses those of OpenAPI, and do not look into extensions. */
 type Place = 'components' | 'x-postern-components'
 
-/** What several operations share. Each stands once, and only if something refers to it. */
+/** The parts that several operations share. Each is written once, and only if something refers to it. */
 export class Components {
   readonly #shared = new Map<string, Shared>()
   readonly #sections: Readonly<Record<Place, Map<Section, Shared[]>>> = {
     components: new Map(),
     'x-postern-components': new Map(),
   }
-  /** In lower case: generators make files of names, and some file systems know no case. */
+  /** The names that are taken, in lower case: generators make files of names, and some file systems know no case. */
   readonly #taken: Set<string>
-  /** By the name of a schema of the configuration: which of its forms came first. */
+  /** The form that came first, by the name of a schema of the configuration. */
   readonly #firstForms = new Map<string, string>()
   readonly #remembered = new Map<string, JsonText>()
   readonly #numbers = new Map<object, number>()
@@ -57,7 +57,7 @@ export class Components {
     this.#taken = new Set(Array.from(reserved, (name) => name.toLowerCase()))
   }
 
-  /** From here on, what is new is used by extensions alone. */
+  /** From here on, only extensions use new components. */
   beginExtensions(): void {
     this.#place = 'x-postern-components'
   }
@@ -70,12 +70,15 @@ export class Components {
     return this.shareText(section, name, () => JSON.stringify(make()), key)
   }
 
-  /** The same for what is made as text. */
+  /** The same for a component that is made as text. */
   shareText(section: Section, name: string, write: () => JsonText, key = name): Reference {
     return this.#share(section, key, write, () => (TYPES.has(section) ? this.#free(name) : name))
   }
 
-  /** For what has no name of its own: equal keys are one component. Its name depends on the key, not on other components. */
+  /**
+   * For a component without a name of its own: equal keys are one component. Its name depends on the key, not on other
+   * components.
+   */
   shareEqual(section: Section, prefix: string, key: string, make: () => unknown): Reference {
     const write = (): JsonText => JSON.stringify(make())
     return this.#share(section, `${prefix} ${key}`, write, () => this.#free(`${prefix}.${digestOf(key)}`))
@@ -84,7 +87,7 @@ export class Components {
   /**
    * A schema of the configuration.
    * @param form tells the forms apart that it has in the document
-   * @param otherName of a form that is not the first, which has the very name
+   * @param otherName the name of a form that is not the first: the first one has the schema's own name
    */
   shareConfigured(name: string, form: string, otherName: string, make: () => unknown): Reference {
     const first = this.#firstForms.get(name) ?? form
@@ -123,7 +126,7 @@ export class Components {
     return free
   }
 
-  /** What several operations have alike, without being a component: made and written once for each `key`. */
+  /** A part that several operations share, without being a component: made and written once for each `key`. */
   remember(key: string, make: () => Node | readonly unknown[]): JsonText {
     let text = this.#remembered.get(key)
     if (text === undefined) this.#remembered.set(key, (text = JSON.stringify(make())))

@@ -83,7 +83,7 @@ function securityOf(
 
 type About = Exclude<OpenapiConfig, 'off'>
 
-/** SPDX 2.3 §7.13: nobody has said. */
+/** The licence if nobody has stated one (SPDX 2.3 §7.13). */
 const NO_LICENSE = { name: 'Not stated', identifier: 'NOASSERTION' }
 
 const DESCRIPTION =
@@ -148,7 +148,7 @@ interface Documented<Operation = OperationDescription> {
 
 /**
  * OpenAPI knows one path item for all paths that differ in the names of their parameters only, and one operation for each
- * of its methods. Where types of parameters lead to several, the first stands there and names the others.
+ * of its methods. Where types of parameters lead to several, the first is written there and names the others.
  */
 function documentedOf(operations: readonly OperationDescription[]): readonly Documented[] {
   const byShape = Map.groupBy(operations, ({ path }) => path.replaceAll(/\{[^{}]*\}/g, '{}'))
@@ -259,7 +259,7 @@ function operationText(
 
 const hasMembers = (object: object): boolean => Object.keys(object).length > 0
 
-/** OpenAPI has no word for which request an answer is of: what has this name in the operation belongs together. */
+/** OpenAPI cannot say which request an answer belongs to: parts with the same name in the operation belong together. */
 const wholeExamples = (examples: OperationDescription['examples']): Node =>
   Object.fromEntries(
     examples.map(({ name, summary, version }) => [
@@ -268,7 +268,7 @@ const wholeExamples = (examples: OperationDescription['examples']): Node =>
     ]),
   )
 
-/** All that `parametersOf` reads; `values` come from `type`. Types stand last, since they may hold anything. */
+/** All that `parametersOf` reads; `values` come from `type`. Types are last, because they may hold anything. */
 function parametersKey(operation: OperationDescription, others: readonly OperationDescription[]): string {
   const { notModified, precondition, ranges, otherUnits } = operation.answer.successes
   let key = `parameters ${notModified} ${precondition} ${ranges} ${otherUnits}`
@@ -326,7 +326,7 @@ const REST =
 
 function schemaOf({ kind, type, values, rest }: ParameterDescription): Node {
   if (kind !== 'own') return CODE
-  // What each segment is of is no pattern of the whole.
+  // The pattern of each segment is no pattern of the whole.
   if (rest) return { type: 'string', minLength: 1 }
   if (values !== undefined) return { type: 'string', enum: values }
   return SCHEMAS[type] ?? { type: 'string', pattern: `^(?:${type.slice(1, -1)})$` }
@@ -442,7 +442,7 @@ function parametersOf(
   ]
 }
 
-/** Of parts in units of the data service. */
+/** The headers of parts in units of the data service. */
 const UNITS = [
   {
     name: 'Range',

@@ -27,8 +27,8 @@ function nameFrom({ path, level, method }: OperationDescription): string {
 }
 
 /**
- * A name depends on the operation alone. Where several would have the same, that of a business has it, that of a fund has
- * `OfFund` behind it, and what is still the same gets a digest of its path.
+ * A name depends on the operation alone. Where several would have the same, the operation of a business has it, that of a
+ * fund has `OfFund` behind it, and names that are still the same get a digest of their path.
  */
 export function withNames(operations: readonly OperationDescription[]): readonly NamedOperation[] {
   const names = operations.map(nameFrom)

@@ -73,7 +73,7 @@ export function bodySchema(
   return schema.$id === undefined ? components.share('schemas', `${name}Request`, make, `body ${id}`) : make()
 }
 
-/** @param codes those that it may have; undefined: any, since a data service's own errors pass (C8.4) */
+/** @param codes those that it may have; undefined: any, because a data service's own errors pass (C8.4) */
 const failureSchema = (codes: readonly WireCode[] | undefined, components: Components): Reference =>
   components.share('schemas', `${namesOf(codes)}Failure`, () =>
     envelope(
@@ -205,7 +205,7 @@ function otherSuccesses(operation: NamedOperation, components: Components): Node
   }
 }
 
-/** RFC 9110 §14.6: the type of an answer that has several parts. */
+/** The type of an answer that has several parts (RFC 9110 §14.6). */
 const SEVERAL_PARTS = 'multipart/byteranges'
 
 /** Operations that answer in the same types share it: it has no schema. */
@@ -226,13 +226,13 @@ function partOf(
   }))
 }
 
-/** In a report-only area, whoever asks for a type that there is not gets the data service's own. */
+/** In a report-only area, a client that asks for a type that there is not gets the data service's own. */
 const unconverted = (mode: NamedOperation['mode']): Node => (mode === 'report-only' ? { '*/*': {} } : {})
 
 /** XML with the data service's own elements: no schema of JSON tells them (C7.7). */
 export const OWN_XML = { 'x-postern-own-xml': true } as const
 
-/** Every type of C7.1, or those of the operation's own. */
+/** The content of a success: every type of C7.1, or the operation's own types. */
 function successContent(operation: NamedOperation, components: Components): JsonText {
   const { answer, mode } = operation
   const rest = mode === 'report-only' ? [['*/*', '{}'] as const] : []
@@ -317,7 +317,7 @@ function failure({ status, codes, isOwn, hasRateHeaders }: Failure, components: 
   }))
 }
 
-/** C2.4: in the plain types, whatever the client asked for. */
+/** The content of a failure: in the plain types, whatever the client asked for (C2.4). */
 function failureContent(codes: readonly WireCode[] | undefined, components: Components): Node {
   const schema = failureSchema(codes, components)
   return Object.fromEntries(Object.values(PLAIN_TYPES).map((type) => [type, { schema }]))

@@ -27,11 +27,11 @@ export const schemaNode = (schema: BodySchema, names: ItemNames, components: Com
   nodeOf(schema, { names, components }, ITEM)
 
 /**
- * @param itemName of the items, where it is an array
+ * @param itemName the name of the items, where it is an array
  * @param element its own element, where that has another name than the key
  */
 function nodeOf(schema: BodySchema, context: Context, itemName: string, element?: string): SchemaNode {
-  // The name of the items is told by where an array stands, so one whose items have a name stands there itself.
+  // The place of an array decides the name of its items, so an array whose items have a name is written there itself.
   if (schema.$id === undefined || (schema.items !== undefined && itemName !== ITEM))
     return ownNode(schema, context, itemName, element)
   const reference = referenceTo(schema, schema.$id, context)
@@ -59,7 +59,7 @@ function ownNode(schema: BodySchema, context: Context, itemName: string, element
   }
 }
 
-/** Whether there is nothing to add: of most members. */
+/** Whether there is nothing to add, as for most members. */
 const isPlain = ({ $id, properties, items, additionalProperties, description = '' }: BodySchema): boolean =>
   $id === undefined &&
   properties === undefined &&

@@ -53,8 +53,8 @@ export class PendingRequests {
 
 /**
  * Fastify on a server of ours. Every request goes through it, and by one hook to the entrance: one set of rules checks
- * them all (C3, C4), and all are answered in one form (C2.3). What of Fastify and of node is switched off or replaced,
- * and why:
+ * them all (C3, C4), and all are answered in one form (C2.3). These parts of Fastify and of node are switched off or
+ * replaced, for these reasons:
  *
  * - the router decides nothing. It knows one path; what it cannot parse (`frameworkErrors`) or find goes the same way,
  *   and the exchange is made of the raw request;
@@ -136,11 +136,11 @@ interface EntranceParts {
   readonly renderFault: RenderFault
   readonly recorder: Recorder
   readonly clock: Clock
-  /** Absent: every request goes on to its door. */
+  /** Absent: every request reaches its door. */
   readonly earlyAdmission: EarlyAdmission | undefined
   /** Keeps the open tunnels. */
   readonly upgrades: Upgrades
-  /** Milliseconds that a client has to read each piece of its answer. */
+  /** How long a client has to read each piece of its answer, in milliseconds. */
   readonly patience: number
   /** Whether the answer shall close its connection. Asked once per answer. */
   readonly isDraining: () => boolean

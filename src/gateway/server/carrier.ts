@@ -28,14 +28,14 @@ declare module 'fastify' {
  * - it answers errors with the address in the body: `onError` takes the cause;
  * - after `reply.hijack()` it makes one attempt and calls no hook: nobody hijacks before the answer is written;
  * - when the client is gone it destroys the answer's body and calls no hook: such an answer is a failure before it sees
- *   it, and whatever else it does not report is a failure too;
+ *   it, and anything else that it does not report is a failure too;
  * - for a status that cannot be sent it calls `onError` and then `onResponse`: only the first one counts.
  */
 export class ReplyCarrier implements Carrier {
   readonly #reply: FastifyReply
-  /** Until it was given an answer or a failure. */
+  /** The forwarding, until it was given an answer or a failure. */
   #forwarding: Forwarding | undefined
-  /** `retryDelay` has asked for another attempt. */
+  /** True if `retryDelay` has asked for another attempt. */
   #isRetrying = false
 
   constructor(reply: FastifyReply) {
@@ -121,7 +121,7 @@ interface Tagged {
   readonly [CARRIER]: ReplyCarrier | null
 }
 
-/** As they are called. reply-from's own types say that the sender's request is the client's. */
+/** The hooks as they are called. reply-from's own types say that the sender's request is the client's. */
 interface Hooks extends Pick<FastifyReplyFromHooks, 'rewriteRequestHeaders' | 'rewriteHeaders' | 'onError'> {
   readonly retryDelay: (attempt: {
     readonly req: { readonly headers: Tagged }

@@ -6,7 +6,7 @@ import type { Clock } from '../../base/kernel/clock.ts'
 import { reasonInWords } from '../../base/kernel/thrown.ts'
 import { FileWatch } from '../../base/contracts/processes/file-watch.ts'
 
-/** Where a certificate and its key lie, as absolute paths. */
+/** The absolute paths of a certificate and its key. */
 export interface CertificateFiles {
   /** PEM: the certificate first, then those between it and its authority. */
   readonly certificate: string
@@ -17,7 +17,7 @@ export interface CertificateFiles {
 interface CertificatePair {
   readonly cert: Buffer
   readonly key: Buffer
-  /** Milliseconds since the epoch. */
+  /** When the certificate expires, in milliseconds since the epoch. */
   readonly validTo: number
 }
 
@@ -77,12 +77,15 @@ interface CertificateWatchParts {
   readonly clock: Clock
 }
 
-/** The files are read as often even if nothing reports a change, as on network mounts: a certificate that is not taken up is an outage. */
+/**
+ * How often the files are read, in milliseconds, even if nothing reports a change, as on network mounts: a certificate that
+ * is not taken up is an outage.
+ */
 const LOOK_MS = 60_000
 
 /**
- * Takes a new certificate up when its files change; connections that stand keep the one they began with. A pair that
- * cannot be served is noted and left: the old one serves on, since the second of two files may be yet to come.
+ * Takes a new certificate up when its files change; open connections keep the one they began with. A pair that cannot be
+ * served is noted and left: the old one is still served, because the second of two files may be yet to come.
  */
 export class CertificateWatch {
   readonly #parts: CertificateWatchParts
@@ -100,7 +103,7 @@ export class CertificateWatch {
     this.#reportIfExpired()
   }
 
-  /** Of the certificate in use, milliseconds since the epoch. */
+  /** When the certificate in use expires, in milliseconds since the epoch. */
   get validTo(): number {
     return this.#current.validTo
   }
@@ -130,7 +133,7 @@ export class CertificateWatch {
     this.#reportIfExpired()
   }
 
-  /** Once per trouble, not once a minute. */
+  /** Reports each trouble once, not once a minute. */
   #reportRefused({ file, message }: CertificateError): void {
     const trouble = `server.tls.${file} ${message}`
     if (trouble === this.#trouble) return

@@ -6,17 +6,17 @@ import { type Clock, timerMs } from '../../base/kernel/clock.ts'
 import { connectionOf, lingerThenClose } from './connection.ts'
 
 const SWEEP_MS = 50
-/** Turns of the event loop. Each one accepts a connection, so after so many without any, none is waiting. */
+/** After how many turns of the event loop without a new connection none is waiting: each turn accepts one. */
 const QUIET_TURNS = 3
-/** Under a flood of connections there is never a quiet turn. */
+/** The longest wait for a quiet turn: under a flood of connections there is never one. */
 const LONGEST_WAIT_FOR_QUIET_MS = 100
 
 interface CloseTimes {
-  /** Milliseconds that new connections are still accepted, so that a load balancer can notice. */
+  /** How long new connections are still accepted, in milliseconds, so that a load balancer can notice. */
   readonly lameDuck: number
-  /** Milliseconds without a byte after which an idle connection is closed. */
+  /** After how long without a byte an idle connection is closed, in milliseconds. */
   readonly silence: number
-  /** Milliseconds after which calls in flight are cut. */
+  /** After how long calls in flight are cut, in milliseconds. */
   readonly drain: number
 }
 
@@ -32,7 +32,7 @@ interface ClosingParts {
 
 /**
  * Closes a listener (T5.10). A connection is closed after an answer that said `Connection: close`, or after a while of
- * silence, but not while a request may be on its way. Tunnels are ended at once, since no answer of theirs will.
+ * silence, but not while a request may be on its way. Tunnels are ended at once, because no answer of theirs ends.
  */
 export class ListenerEnd {
   readonly #parts: ClosingParts
@@ -96,7 +96,7 @@ async function untilQuiet(server: Server): Promise<void> {
  * calls too, destroys connections that have not sent anything yet, and their first request may be on the way (T5.10).
  */
 export class OpenConnections {
-  /** By peer if TLS is used, because there are two sockets then: the TCP connection and the TLS one. Else by socket. */
+  /** By peer if TLS is used, because there are two sockets then: the TCP connection and the TLS one. Otherwise by socket. */
   readonly #open = new Map<unknown, Socket>()
 
   /** @param server that does not listen yet */

@@ -3,9 +3,9 @@ import type { Recorder } from '../../base/contracts/records/recorder.ts'
 import { type Descriptors, countDescriptors, descriptors, isKeptFrom } from '../../base/files/descriptors.ts'
 import { type Condition, HEALTHY } from '../../base/kernel/health.ts'
 
-/** Milliseconds without a refusal after which there is room again. */
+/** After how long without a refusal there is room again, in milliseconds. */
 const QUIET = 10_000
-/** Descriptors for each connection: its own, and that of the connection to a service which its call needs. */
+/** How many descriptors each connection needs: its own, and that of the connection to a service which its call needs. */
 const DESCRIPTORS = 2
 
 interface ConnectionLimitParts {

@@ -5,8 +5,8 @@ import type { ReplyCarrier } from './carrier.ts'
 import type { RequestBody } from './request-body.ts'
 
 /**
- * Requests that may wait on one connection. With so many, no further bytes are read until they are served. A lower number
- * would be of no use, since one packet can hold more; and while a connection is not read, nobody notices that its client
+ * How many requests may wait on one connection. With so many, no further bytes are read until they are served. A lower number
+ * would be of no use, because one packet can hold more; and while a connection is not read, nobody notices that its client
  * has left.
  */
 const MOST_WAITING = 256
@@ -160,11 +160,11 @@ export function connectionOf(socket: KnownSocket): Connection {
 
 const CHECK_MS = 50
 const CHECKS = 20
-/** Bytes that a client may still send after our end. It may send for `CHECKS` times `CHECK_MS`. */
+/** How many bytes a client may still send after our end. It may send for `CHECKS` times `CHECK_MS`. */
 const LINGER_BYTES = 4 * 1024 * 1024
 
 interface Lingering {
-  /** Of `socket.bytesRead`. */
+  /** The most that `socket.bytesRead` may become. */
   readonly most: number
   checks: number
 }

@@ -20,13 +20,13 @@ export interface ReadingRules extends HeadRules {
   readonly scheme: 'http' | 'https'
 }
 
-/** Bytes of answers that are held whole, of all calls of a process together (C8.4). */
+/** The most bytes of answers that are held whole, of all calls of a process together (C8.4). */
 const MOST_HELD = 64 * 1024 ** 2
 
 export class WholeBodies {
   #taken = 0
 
-  /** Bytes. */
+  /** How many bytes are taken. */
   get taken(): number {
     return this.#taken
   }
@@ -60,7 +60,7 @@ export class IncomingExchange implements Exchange {
   refusal: Fault | undefined
   readonly upgrade: Upgrade | undefined
   readonly #room: WholeBodies
-  /** Bytes of `#room`. */
+  /** How many bytes of `#room` this exchange has taken. */
   #held = 0
   readonly #atEnd: (() => void)[] = []
 

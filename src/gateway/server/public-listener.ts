@@ -23,13 +23,13 @@ interface PublicListenerOptions {
   readonly trustedProxies: TrustedProxies | undefined
   readonly recorder: Recorder
   readonly clock: Clock
-  /** Asked before every door. Absent: every request goes on to its door. */
+  /** Asked before every door. Absent: every request reaches its door. */
   readonly earlyAdmission?: EarlyAdmission
   /** Absent: as many connections as there are descriptors. */
   readonly connectionLimit?: ConnectionLimit
 }
 
-/** What stands behind the listener. Needs the service's URLs, and so is made after the port is known. */
+/** The parts behind the listener. They need the service's URLs, and so are made after the port is known. */
 interface BehindListener {
   readonly doors: Doors
   readonly authorities: Authorities
@@ -42,7 +42,7 @@ export interface PublicListener {
   readonly port: number
   /** Begins to serve; requests that came before have waited. Called once. */
   open(behind: BehindListener): void
-  /** Takes the certificate up that is in its files now. They are watched; whoever reloads wants it at once. */
+  /** Takes the certificate up that is in its files now. They are watched, but a reload wants it at once. */
   renewCertificate(): void
   /** When the certificate that is shown expires, milliseconds since the epoch; undefined without TLS. */
   certificateValidTo(): number | undefined

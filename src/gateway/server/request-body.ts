@@ -110,9 +110,9 @@ export class RequestBody extends Readable {
 export const CHECK_INTERVAL_MS = 1000
 
 interface SlowBodyLimits {
-  /** Milliseconds after which the rate of a body is checked. */
+  /** After how long the rate of a body is checked, in milliseconds. */
   readonly request: number
-  /** Bytes per second on average. */
+  /** The lowest rate of a body, in bytes per second on average. */
   readonly bodyRate: number
 }
 

@@ -210,7 +210,7 @@ export interface ServiceUrls {
   readonly baseUrl: string
 }
 
-/** Reports what the schema cannot say; answers the compiled proxies (undefined trusts nobody). */
+/** Reports problems that the schema cannot express; answers the compiled proxies (undefined trusts nobody). */
 export function compileServer(config: ServerConfig, problems: Problems): TrustedProxies | undefined {
   checkUrl('authUrl', config.authUrl, problems)
   checkUrl('baseUrl', config.baseUrl, problems)
@@ -259,7 +259,7 @@ function checkUrl(key: 'authUrl' | 'baseUrl', value: string | undefined, problem
   if (value.includes('?')) problems.error(['server', key], 'must have no query')
 }
 
-/** What is compiled from a list of networks; undefined if that fails, which is reported. */
+/** Compiles a list of networks; undefined if that fails, which is reported. */
 function checkNetworks<T>(key: readonly string[], compile: () => T, problems: Problems): T | undefined {
   try {
     return compile()

@@ -63,8 +63,8 @@ function faultOf(error: ClientError, code: string, packet: string, { limits }: U
 }
 
 /**
- * Node bounds the target and the headers together and does not report which went over. What it was reading does: a first
- * line longer than targets may be, or a packet from the middle of one, where no line ends and no space stands.
+ * Node bounds the target and the headers together and does not report which went over. What it was reading tells: a
+ * first line longer than targets may be, or a packet from the middle of one, without a line end or a space.
  */
 const isInsideTarget = (packet: string, limit: number): boolean => {
   const firstLine = packet.slice(0, packet.search(/[\r\n]|$/))
@@ -158,8 +158,8 @@ function strayExchange(
 }
 
 /**
- * An answer as bytes, for a connection on which there was no request that could be read. The last on it. Of its body
- * only what is in memory is sent.
+ * An answer as bytes, for a connection on which there was no request that could be read. It is the last one there. Only the
+ * part of its body that is in memory is sent.
  * @param head no body is sent, for a request that was probably HEAD
  */
 function answerBytes(answer: Answer, id: string, now: Date, head: boolean): Buffer {

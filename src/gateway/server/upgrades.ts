@@ -27,7 +27,7 @@ const mayUpgrade = ({ method, httpVersion, headers }: IncomingMessage): boolean 
   headers['content-length'] === undefined &&
   headers['transfer-encoding'] === undefined
 
-/** Decides which upgrades are taken, and keeps the open tunnels, since node forgets their connections. */
+/** Decides which upgrades are taken, and keeps the open tunnels, because node forgets their connections. */
 export class Upgrades {
   readonly #parts: UpgradeParts
   readonly #open = new Set<Tunnel>()
@@ -75,7 +75,7 @@ export class Upgrades {
 export class UpgradeResponse extends ServerResponse {
   readonly upgrade: Upgrade
 
-  /** @param head what came behind the request already */
+  /** @param head the bytes that came behind the request already */
   constructor(request: IncomingMessage, socket: Socket, head: Buffer) {
     super(request)
     this.upgrade = { socket, head }

@@ -41,7 +41,7 @@ const isOurs = (name: string): boolean => LENGTHS_OF_OURS.has(name.length) && OU
  *
  * The connection is closed after it where the door says so, where `closing` (a drain), and where the request's body
  * was not read to its end (C4.17): the next request would begin somewhere inside it. So does a request that could not
- * be read (C4.1), since more of it may have been misread.
+ * be read (C4.1), because more of it may have been misread.
  *
  * A client that does not read its answer is cut off (T5.3), because what it has not read is held in memory.
  *
@@ -88,7 +88,7 @@ export function writeAnswer(
   }
 }
 
-/** Bytes of a body that are written together. */
+/** The most bytes of a body that are written together. */
 const TOGETHER = 256 * 1024 + 64
 
 /** TLS does not tell how much of one write has left. */
@@ -114,7 +114,7 @@ function around({ before, after }: WrappedBytes): Stage {
   }
 }
 
-/** Bytes of head and body that node writes together without another allocation. */
+/** The most bytes of head and body that node writes together without another allocation. */
 const JOINED = 15 * 1024
 
 /**
@@ -145,7 +145,7 @@ function endTogether(response: ServerResponse, body: WholeBody, length = 0): voi
 
 type WholeBody = Exclude<Answer['body'], PieceSource>
 
-/** Bytes that a client has to take in its time. */
+/** How many bytes a client has to take in its time. */
 const PIECE = 64 * 1024
 
 /** 205 has no content but is framed like answers that have some (RFC 9110 §15.3.6). */
@@ -171,7 +171,7 @@ function headersOf(
   return { headers: sent, length }
 }
 
-/** In bytes. Of a stream the declared length, or undefined. */
+/** The length of a body in bytes. Of a stream the declared length, or undefined. */
 function lengthOf(body: Answer['body'], declared: string | undefined, method: string): number | undefined {
   if (Buffer.isBuffer(body)) return body.length
   if (typeof body === 'string') return Buffer.byteLength(body)
@@ -273,7 +273,7 @@ class PieceWriter implements PieceSink {
   }
 
   /**
-   * The failure is recorded by whoever made the body. Here the connection is cut: where only the end of the connection
+   * The maker of the body records the failure. Here the connection is cut: where only the end of the connection
    * ends the body, a plain end would make the body look whole (T5.2).
    */
   fail(): void {
@@ -304,7 +304,7 @@ function expectFlush({ request, response }: Wire, patience: number, late: () => 
  * Calls `late` when the kernel has taken fewer than `PIECE` bytes in one `patience`. TLS does not tell how much it has taken:
  * there all that was written has to leave in one.
  *
- * @returns what ends it
+ * @returns a function that ends it
  */
 function expectProgress(socket: Socket, patience: number, late: () => void): () => void {
   let taken = takenBytes(socket)
@@ -319,9 +319,9 @@ function expectProgress(socket: Socket, patience: number, late: () => void): () 
 }
 
 interface Handle {
-  /** Of all writes, those under way included. */
+  /** The bytes of all writes, those under way included. */
   readonly bytesWritten?: number
-  /** Of the writes under way, what the kernel has not taken. */
+  /** The bytes of the writes under way that the kernel has not taken. */
   readonly writeQueueSize?: number
 }
 

@@ -36,9 +36,9 @@ export interface ConnectionRules {
   /** The Host header, unless the request has one. */
   readonly host: string
   readonly timeouts: UpstreamTimeouts
-  /** Milliseconds for which it is kept while no call uses it. 0: it serves one call. */
+  /** How long it is kept while no call uses it, in milliseconds. 0: it serves one call. */
   readonly keep: number
-  /** Milliseconds from its opening after which it gets no further call; up to a quarter less, at random. */
+  /** The age after which it gets no further call, in milliseconds; up to a quarter less, at random. */
   readonly age: number
   /** Whether a response that only the end of the connection delimits counts as whole. */
   readonly acceptsCloseDelimited: boolean
@@ -93,11 +93,11 @@ export class UpstreamConnection implements PooledConnection, ResponseSink {
   #upload: Upload | undefined
   readonly #headerLines = new HeaderLineCache()
   #keep: number
-  /** Monotonic milliseconds after which it gets no further call. */
+  /** After when it gets no further call, in monotonic milliseconds. */
   readonly #oldAt: number
   #served = 0
   #isReading = true
-  /** Of the call that it serves, or served last. */
+  /** The timeouts of the call that it serves, or served last. */
   #timeouts: UpstreamTimeouts
   readonly #deadline: Deadline
 
@@ -226,7 +226,7 @@ export class UpstreamConnection implements PooledConnection, ResponseSink {
     try {
       const read = parser.receive(bytes as Buffer, 0, end)
       if (parser.ended) {
-        // Where the connection ends anyway, as after HEAD, a body that came all the same harms nobody.
+        // Where the connection ends anyway, as after HEAD, a body that came nevertheless harms nobody.
         if (read !== end && parser.persistent) this.#owner.strayBytes()
         this.#complete(read === end && parser.persistent)
       } else {
@@ -311,7 +311,7 @@ export class Deadline {
   readonly #expired: () => void
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #after: After
-  /** Monotonic milliseconds, as is `#firesAt`. */
+  /** When the limit is over, in monotonic milliseconds, as is `#firesAt`. */
   #expiresAt = Infinity
   /** When the timer fires; Infinity without a timer. */
   #firesAt = Infinity

@@ -19,7 +19,7 @@ export interface ConnectionCounts {
 interface ConnectionQueueRules {
   readonly open: OpenConnection
   readonly maxConnections: number
-  /** Milliseconds that a call waits for a connection, unless it says its own. */
+  /** How long a call waits for a connection, in milliseconds, unless it says its own. */
   readonly maxWait: number
   /** Called when the upstream sent bytes that belong to no response. */
   readonly strayBytes: () => void
@@ -169,7 +169,7 @@ export class ConnectionQueue implements ConnectionOwner {
     }
   }
 
-  /** T5.4: a call does not wait for ever. */
+  /** Lets a call wait for a connection, but not for ever (T5.4). */
   #wait({ request, reader }: Call): void {
     const detail = 'no connection to the upstream became free in time'
     const cancelTimer = this.#after(request.timeouts?.firstByte ?? this.#rules.maxWait, () =>
@@ -196,7 +196,7 @@ export class ConnectionQueue implements ConnectionOwner {
 export interface PoolRules {
   readonly timeouts: UpstreamTimeouts
   readonly maxConnections: number
-  /** Milliseconds that a connection is used at most. */
+  /** How long a connection is used at most, in milliseconds. */
   readonly connectionAge: number
   /** Over TLS, what becomes of a response that only the end of the connection delimits. */
   readonly closeDelimited: 'cut' | 'accept'
@@ -206,10 +206,10 @@ export interface PoolRules {
 /** Connections for further attempts, as a share of `maxConnections`, which they come on top of. */
 const FRESH_SHARE = 1 / 8
 
-/** Milliseconds that an unused connection is kept: less than upstreams usually do (node: 5 s, nginx: 75 s). */
+/** How long an unused connection is kept, in milliseconds: less than upstreams usually do (node: 5 s, nginx: 75 s). */
 const KEEP = 4000
 
-/** Milliseconds for which each call gets a connection of its own after stray bytes came. */
+/** How long each call gets a connection of its own after stray bytes came, in milliseconds. */
 const DISTRUST = 10 * 60_000
 
 /** Called when from now on each call gets a connection of its own (true), or that calls share connections again. */
@@ -234,7 +234,7 @@ export class UpstreamPool {
   readonly #trustChanged: TrustChanged
   readonly #clock: Clock
   readonly #after: After
-  /** Monotonic milliseconds. 0: the upstream is trusted. */
+  /** Until when the upstream is distrusted, in monotonic milliseconds. 0: it is trusted. */
   #distrustedUntil = 0
   #inFlight = 0
   #isRetired = false

@@ -5,12 +5,12 @@ import type { UpstreamRequest } from './request.ts'
 import type { ResponseHead } from './response-head.ts'
 import type { UpstreamCallback } from '../../base/contracts/calls/backend.ts'
 
-/** Bytes up to which the body of an eager request's success is handed over as one Buffer; longer ones are streams. */
+/** Up to how many bytes the body of an eager request's success is handed over as one Buffer; longer ones are streams. */
 export const WHOLE_BODY_LIMIT = 256 * 1024
 /** The same for other answers: refusals, downloads. */
 export const SHORT_BODY_LIMIT = 64 * 1024
 
-/** Milliseconds for which pieces of a body are collected. Then what has come is streamed: the upstream is slow. */
+/** How long pieces of a body are collected, in milliseconds. Then they are streamed: the upstream is slow. */
 const COLLECTING = 1000
 
 /** The connection over which a response comes. */
@@ -24,7 +24,7 @@ export interface UpstreamSource {
 
 const EMPTY = Buffer.alloc(0)
 
-/** The progress of a call of which nothing was written to a connection. */
+/** The progress of a call before anything of it was written to a connection. */
 export const NOT_SENT = 'not_sent'
 
 /** The reason to end a call whose body its reader cancelled: a connection is closed rather than drained. */
@@ -32,9 +32,9 @@ class BodyNotRead extends Error {
   override readonly name = 'BodyNotRead'
 }
 
-/** A body under way: to its reader as it comes, or kept until that one is there and goes on. */
+/** A body under way: given to its reader as it comes, or kept until the reader is there and goes on. */
 class BodyPieces implements PieceSource {
-  /** Until the response is whole. After that its connection may serve another call, and must not be touched. */
+  /** The connection, until the response is whole. After that it may serve another call, and must not be touched. */
   #source: UpstreamSource | undefined
   #sink: PieceSink | undefined
   #isPaused = true
@@ -134,10 +134,10 @@ export class UpstreamReader {
   #source: UpstreamSource | undefined
   #isSent = false
   #head: ResponseHead | undefined
-  /** What has come of a body, with space for more behind it. */
+  /** The part of a body that has come, with space for more behind it. */
   #collected: Buffer | undefined
   #size = 0
-  /** Of `COLLECTING`. */
+  /** Stops the timer of `COLLECTING`. */
   #stopTimer: (() => void) | undefined
   #pieces: BodyPieces | undefined
 
@@ -216,7 +216,7 @@ export class UpstreamReader {
   }
 
   /**
-   * Space for all of a body whose length was declared is taken with its first piece. Else it is doubled when it is too
+   * Space for all of a body whose length was declared is taken with its first piece. Otherwise it is doubled when it is too
    * small: a body in chunks of a byte each must not be a list of as many Buffers.
    *
    * @returns false if the body is too long, or no room is left

@@ -4,12 +4,12 @@ import { Readable } from 'node:stream'
 import { cannotBeSent, checkedValue, type HeaderText, isToken } from '../../base/http/head/header-text.ts'
 import { Fault } from '../../base/kernel/faults.ts'
 
-/** Milliseconds. */
+/** The timeouts of a request, in milliseconds. */
 export interface UpstreamTimeouts {
   readonly connect: number
-  /** From the request on the wire to the head of the response. */
+  /** The longest time from the request on the wire to the head of the response. */
   readonly firstByte: number
-  /** Between two pieces of a body. */
+  /** The longest time between two pieces of a body. */
   readonly idle: number
 }
 
@@ -17,7 +17,7 @@ export interface UpstreamRequest extends RequestHead {
   /** The Host header, in place of the target's own. */
   readonly host: string | undefined
   readonly body: Buffer | Readable | undefined
-  /** Bytes of a streamed body, if they are known. */
+  /** The length of a streamed body in bytes, if it is known. */
   readonly length: number | undefined
   /** Whether a short answer is handed over whole: see UpstreamReader. */
   readonly eager: boolean
@@ -25,7 +25,7 @@ export interface UpstreamRequest extends RequestHead {
   readonly hold?: (bytes: number) => boolean
   /** Whether to use a connection that served no call before, as a further attempt at a call does. */
   readonly fresh: boolean
-  /** In place of the pool's. `connect` counts where a connection is opened for the request. */
+  /** The timeouts in place of the pool's. `connect` counts where a connection is opened for the request. */
   readonly timeouts: UpstreamTimeouts | undefined
 }
 
@@ -73,7 +73,7 @@ export function requestBytes(
 export const requestHead = (request: UpstreamRequest, host: string, keep: boolean): string =>
   requestBytes(request, requestFraming(request), request.host ?? host, keep)
 
-/** Bytes of a body that are written together with the head: two writes cost twice as much. */
+/** The most bytes of a body that are written together with the head: two writes cost twice as much. */
 const MAX_JOINED = 15 * 1024
 
 /**
@@ -116,8 +116,9 @@ export interface UploadEvents {
 }
 
 /**
- * Writes a streamed body to an upstream, no faster than the upstream reads: unchanged where its length was declared, else
- * in chunks. A body that is shorter or longer than declared fails. The stream belongs to its owner: it is never destroyed.
+ * Writes a streamed body to an upstream, no faster than the upstream reads: unchanged where its length was declared,
+ * otherwise in chunks. A body that is shorter or longer than declared fails. The stream belongs to its owner: it is never
+ * destroyed.
  */
 export class Upload {
   readonly #body: Readable

@@ -17,7 +17,7 @@ export interface ResponseHead {
   readonly framing: BodyFraming
   /**
    * Whether the connection may carry another request after this response (RFC 9112 §9.3); of a 1xx, whether the final
-   * response may follow. False for a final response that has no body by rule: a faulty upstream may send one all the same,
+   * response may follow. False for a final response that has no body by rule: a faulty upstream may send one nevertheless,
    * and the next call would read it as its answer (T2.8).
    */
   readonly persistent: boolean
@@ -51,9 +51,9 @@ export function parseResponseHead(
 }
 
 interface HeaderLine {
-  /** With its line end. */
+  /** The line with its end. */
   readonly text: string
-  /** In lower case. */
+  /** The name in lower case. */
   readonly name: string
   readonly value: string
 }
@@ -138,7 +138,10 @@ function trimmed(text: string, from: number, to: number): string {
 /** Two lines of these names are refused: recipients differ in which one they take. */
 const SINGLE: ReadonlySet<string> = new Set(['content-length', 'content-type', 'transfer-encoding'])
 
-/** Of several lines of these names the first counts, as in node: they are no lists, so joined lines would be a value nobody sent. */
+/**
+ * The first of several lines of these names counts, as in node: they are no lists, so joined lines would be a value nobody
+ * sent.
+ */
 const FIRST: ReadonlySet<string> = new Set([
   'age',
   'content-disposition',
@@ -165,7 +168,7 @@ function add(headers: ResponseHeaders, name: string, value: string): void {
   else headers[name] = `${earlier}, ${value}`
 }
 
-/** RFC 9110 §6.4.1. */
+/** Whether a response has a body (RFC 9110 §6.4.1). */
 const hasBody = (status: number, requested: string): boolean =>
   status >= 200 && status !== 204 && status !== 304 && requested !== 'HEAD'
 
@@ -175,7 +178,7 @@ const LENGTH = /^[0-9]{1,15}$/
 function framingOf(headers: ResponseHeaders, isHttp10: boolean): BodyFraming {
   const { 'transfer-encoding': coding, 'content-length': length } = headers
   if (coding !== undefined) {
-    // RFC 9112 §6.1: a length beside a coding, or a coding in HTTP/1.0, is faulty framing.
+    // RFC 9112 §6.1: a length next to a coding, or a coding in HTTP/1.0, is faulty framing.
     if (length !== undefined || isHttp10)
       throw new MalformedResponse('chunks beside a length, or in HTTP/1.0')
     if (String(coding).toLowerCase() !== 'chunked') throw new MalformedResponse('an unknown transfer coding')
@@ -202,7 +205,7 @@ function isPersistent(headers: ResponseHeaders, isHttp10: boolean): boolean {
 }
 
 /**
- * Milliseconds for which a connection may be kept after a response: `most`, or less where `Keep-Alive: timeout=5` says
+ * How long a connection may be kept after a response, in milliseconds: `most`, or less where `Keep-Alive: timeout=5` says
  * that the upstream closes it sooner. A request that is sent while the upstream closes would fail.
  */
 export function keepAfter({ headers }: ResponseHead, most: number): number {

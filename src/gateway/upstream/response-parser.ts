@@ -11,16 +11,16 @@ export interface ResponseSink {
   onHead(head: ResponseHead): void
   /**
    * The piece of the body that was in the bytes received, at most one for each `receive`: `bytes` from `start` to `end`.
-   * They belong to the caller of `receive`: who keeps them copies them.
+   * They belong to the caller of `receive`: a sink that keeps them copies them.
    */
   onBody(bytes: Buffer, start: number, end: number): void
   /** Called last. */
   onEnd(): void
 }
 
-/** Bytes. */
+/** The largest head, in bytes. */
 const MAX_HEAD = 16 * 1024
-/** Bytes of a chunk's size with its extensions, or of one trailer line. */
+/** The most bytes of a chunk's size with its extensions, or of one trailer line. */
 const MAX_LINE = 4 * 1024
 
 /** 1xx that can come unasked. Parsers differ on any other: to some it is the final response, with a body. */
@@ -61,7 +61,7 @@ export class ResponseParser {
   /** The body within the bytes received. Chunks are moved together, so that thousands of small ones are one piece. */
   #bodyStart = 0
   #bodyEnd = 0
-  /** Bytes of trailers so far. */
+  /** How many bytes of trailers came so far. */
   #trailers = 0
   #persistent = false
   /** Whether a 1xx came. No request asks for one: an upstream that sends it may send more unasked (T2.8). */

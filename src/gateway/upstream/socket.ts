@@ -10,7 +10,7 @@ import {
 import { type Clock, systemClock } from '../../base/kernel/clock.ts'
 
 export interface UpstreamAddress {
-  /** As it was configured: for the log. */
+  /** The address as it was configured: for the log. */
   readonly name: string
   /** Scheme, host and port; `http://localhost` for a unix socket. */
   readonly origin: string
@@ -67,12 +67,12 @@ interface OpenedSocket {
 export type OpenSocket = (receive: Receive) => OpenedSocket
 
 /**
- * All sockets read into this one buffer: node reads and calls `Receive` in one go, and who keeps a piece copies it. A
- * buffer for each read would cost more than the read.
+ * All sockets read into this one buffer: node reads and calls `Receive` in one go, and a receiver that keeps a piece copies
+ * it. A buffer for each read would cost more than the read.
  */
 const RECEIVED = Buffer.allocUnsafeSlow(64 * 1024)
 
-/** Milliseconds of silence after which the kernel probes whether the other side is still there. */
+/** After how long a silence the kernel probes whether the other side is still there, in milliseconds. */
 const KEEPALIVE_DELAY = 60_000
 
 const socketOptions = (callback: Receive) => ({
@@ -125,7 +125,7 @@ function tlsOpener(host: string, port: number, tls: UpstreamTls, clock: Clock): 
   }
 }
 
-/** Milliseconds after a full handshake for which its session may be resumed. */
+/** How long after a full handshake its session may be resumed, in milliseconds. */
 const SESSION_LIFETIME = 10 * 60_000
 
 /**
@@ -136,7 +136,7 @@ const SESSION_LIFETIME = 10 * 60_000
 class TlsSession {
   readonly #clock: Clock
   #session: Buffer | undefined
-  /** Monotonic milliseconds. */
+  /** When the session expires, in monotonic milliseconds. */
   #expires = 0
 
   constructor(clock: Clock) {
@@ -176,8 +176,8 @@ class TlsSession {
 }
 
 /**
- * Closes a connection whose answer is whole. TCP connections are reset where nothing can be lost by it: who closes a
- * connection first keeps its port for a minute, and 500 a second, for example after answers to HEAD, would use them up.
+ * Closes a connection whose answer is whole. TCP connections are reset where nothing can be lost by it: the side that closes
+ * a connection first keeps its port for a minute, and 500 a second, for example after answers to HEAD, would use them up.
  */
 export function discardSocket(socket: Socket): void {
   const isTcp = socket.remoteFamily !== undefined && !(socket instanceof TLSSocket)

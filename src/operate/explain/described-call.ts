@@ -24,7 +24,7 @@ export const CALL_PARTS = {
   },
 } as const satisfies Options
 
-/** What a body without a type is, by how it begins: without one, Postern reads each as XML (C4.11). */
+/** The type of a body that has none, by its beginning: without one, Postern reads each as XML (C4.11). */
 const BEGINNINGS: readonly (readonly [beginning: RegExp, type: string])[] = [
   [/^\s*[{[]/, 'application/json'],
   [/^\s*</, 'application/xml'],

@@ -32,8 +32,8 @@ export async function explainCall(
 }
 
 /**
- * What was decided about a call of the past, and what would be now: of the call of this request id, if a process keeps it,
- * or of that of a line of the log. Undefined if no process keeps it. Rejects as `explainCall` does.
+ * What was decided about a call of the past, and what would be now: for the call of this request id, if a process keeps it,
+ * or for the call of a line of the log. Undefined if no process keeps it. Rejects as `explainCall` does.
  */
 export async function explainPastCall(
   past: string | LoggedCall,
@@ -60,7 +60,7 @@ async function explainLogged(
   return { call: line, now }
 }
 
-/** What a serving process was asked. Rejects with AdminError 503 if none could be. */
+/** The answer of a serving process. Rejects with AdminError 503 if none could be asked. */
 export function orNoProcess<T>(asked: Promise<T>): Promise<T> {
   return asked.catch((thrown: unknown) => {
     if (!(thrown instanceof WorkerRequestError)) throw thrown
@@ -108,7 +108,7 @@ function describeLogged({ method, path, accept, caller, business }: LoggedCall):
   }
 }
 
-/** Whether a line tells all of the token that a decision looks at; true where there was none. */
+/** Whether a line tells all of the token that a decision looks at; true if there was no token. */
 const saysToken = ({ caller }: LoggedCall): boolean =>
   caller === undefined || (caller.scope !== undefined && caller.target !== undefined)
 

@@ -23,7 +23,7 @@ import {
 import { readBytes, readText, type Terminal } from '../operation/terminal.ts'
 import { EXIT, type Options, UsageError } from '../operation/verb.ts'
 
-/** Characters: of a path over the longest that may be configured, of a token over the longest that is read. */
+/** The most characters: of a path over the longest that may be configured, of a token over the longest that is read. */
 const LONGEST = { path: 65_536, token: 16_384, header: 65_536, body: 1_000_000 }
 const MOST_HEADERS = 2_000
 
@@ -197,14 +197,14 @@ const OPTIONS = {
 
 type ExplainSession = Session<typeof OPTIONS>
 
-/** By outcome. Whatever kept the answer away counts as `unknown`. */
+/** The exit codes by outcome. Any failure to get an answer counts as `unknown`. */
 const EXITS: Readonly<Record<Explanation['outcome'], number>> = {
   'let in': EXIT.done,
   refused: EXIT.failed,
   unknown: EXIT.refused,
 }
 
-/** About a call that nobody has made. */
+/** Explains a call that nobody has made. */
 async function explainNew({ values, positionals, terminal, send, show }: ExplainSession): Promise<number> {
   const { header, data, token, client, user, target, scope, from, sent: showSent } = values
   const [method, path] = positionals
@@ -231,15 +231,15 @@ async function explainNew({ values, positionals, terminal, send, show }: Explain
   return EXITS[explanation.outcome]
 }
 
-/** What describes a call that nobody has made, and is not for one of the past. */
+/** The parts that describe a call that nobody has made, and are not for a call of the past. */
 const OF_NEW_CALLS = [
   ...['token', 'client', 'user', 'target', 'scope', 'header', 'data', 'from', 'sent'],
 ] as const
 
-/** By what would be decided now. */
+/** The exit codes by what would be decided now. */
 const PAST_EXITS: Readonly<Record<string, number>> = { 'let in': EXIT.done, unknown: EXIT.refused }
 
-/** About a call of the past (C14.4). @throws UsageError if another call is described beside it */
+/** Explains a call of the past (C14.4). @throws UsageError if another call is described as well */
 async function explainPast({ values, positionals, terminal, send, show }: ExplainSession): Promise<number> {
   const { request, log } = values
   const described = OF_NEW_CALLS.find((name) => values[name] !== undefined)
@@ -255,7 +255,7 @@ async function explainPast({ values, positionals, terminal, send, show }: Explai
   return PAST_EXITS[answer.difference.now] ?? EXIT.failed
 }
 
-/** The one line that stands on standard input. @throws UsageError if there is none, or more than one */
+/** The one line on standard input. @throws UsageError if there is none, or more than one */
 async function readLogLine(terminal: Terminal): Promise<string> {
   const lines = (await readText('@-', terminal)).split('\n').filter((line) => line.trim() !== '')
   const [line] = lines

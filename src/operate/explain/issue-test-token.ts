@@ -28,13 +28,13 @@ export interface UsableTestToken extends TestToken {
 export type TestTokenOutcome =
   | { readonly outcome: 'issued'; readonly issued: UsableTestToken }
   | Extract<TestTokenAnswer, { outcome: 'refused' }>
-  /** The service issues none to anybody. `why`: what of its configuration stands against it. */
+  /** The service issues no test tokens. `why`: the part of its configuration that forbids it. */
   | { readonly outcome: 'closed'; readonly why: string }
 
-/** Refusals that are no answer: what should judge could not be reached. */
+/** Refusals that are no answer: the part that should decide could not be reached. */
 const UNREACHABLE = ['identity_unavailable', 'people_unavailable', 'internal'] as const
 
-/** Why nobody is issued one; undefined if test tokens are issued. */
+/** Why no test tokens are issued; undefined if they are. */
 function closedBy(configuration: Configuration): string | undefined {
   if (isSidecar(configuration)) return 'a sidecar issues no tokens: get one of its issuer'
   const open = nonLoopbackKeys(configuration).map((path) => path.join('.'))
@@ -67,8 +67,8 @@ const refusalOf = (
 })
 
 /**
- * Recorded before it is answered. Rejects with Fault `audit_unavailable` if that is not possible, with `identity_unavailable`
- * if the directory cannot be reached, and with AdminError 503 if no process can be asked.
+ * The token is recorded before it is answered. Rejects with Fault `audit_unavailable` if that is not possible, with
+ * `identity_unavailable` if the directory cannot be reached, and with AdminError 503 if no process can be asked.
  */
 export async function issueTestToken(
   wish: TestTokenWish,

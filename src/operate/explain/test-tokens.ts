@@ -117,7 +117,7 @@ function grantText({ client, subject, scope, expiresIn, dropped }: UsableTestTok
   return `${who}, for ${expiresIn} s, scope ${scope}${less}\n`
 }
 
-/** The code of the business that a path of the API names: what follows `/b/` or `/f/`. Undefined if it cannot be decoded. */
+/** The code of the business that a path of the API names: the part behind `/b/` or `/f/`. Undefined if it cannot be decoded. */
 function businessIn(path: string): string | undefined {
   const [, segment] = /^\/api\/[^/]+\/[bf]\/([^/?]+)/.exec(path) ?? []
   try {
@@ -159,7 +159,7 @@ async function tryCall({
   try {
     const bearer = `Authorization: Bearer ${issued.token}`
     const answer = await makeCall(issued.api, { ...call, headers: [...headers, bearer] })
-    // Behind the call, so that it explains the limits as the call met them. The reason was for the token.
+    // After the call, so that it explains the limits as the call met them. The reason was for the token.
     const described = { method, path, headers, bodyBase64: body.toString('base64'), token: issued.token }
     const explanation = await send<Explanation>(EXPLAIN, { body: { ...described, reason: undefined } })
     const { client, subject, scope, target, expiresIn, dropped } = issued
@@ -239,7 +239,7 @@ const ISSUE: Operation = {
       ],
       run: async ({ values, terminal, send, show }) => {
         show(await send<UsableTestToken>(ISSUE, { body: wishOf(values) }), (issued) => {
-          // Beside it, so that a script gets the token alone.
+          // On stderr, so that a script gets the token alone.
           terminal.stderr.write(grantText(issued))
           return `${issued.token}\n`
         })

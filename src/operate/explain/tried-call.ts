@@ -27,9 +27,9 @@ export interface CallAnswer {
   readonly cut: string | undefined
 }
 
-/** Bytes of a body that are read. */
+/** The most bytes of a body that are read. */
 const LONGEST_BODY = 1_048_576
-/** For the whole answer: a stream of events has no end. */
+/** The longest wait for the whole answer: a stream of events has no end. */
 const LONGEST_WAIT_MS = 30_000
 
 /** Nobody answered. */
@@ -124,7 +124,7 @@ function laidOut(text: string): string {
   }
 }
 
-/** Lines and tabs stay: what else would change the terminal is escaped. */
+/** Lines and tabs stay: other characters that would change the terminal are escaped. */
 const harmless = (text: string): string =>
   text
     .split(/(\r?\n|\t)/)
@@ -165,7 +165,7 @@ function askedText({ status, headers }: CallAnswer, commandFor: Session['command
   return `. The ${status} came of that; what went wrong there: ${printable(commandFor(['explain', '--request', id]))}`
 }
 
-/** Of a call that was let in, no check needs to be shown. */
+/** For a call that was let in, no check needs to be shown. */
 export function whyText(
   explanation: Explanation,
   answer: CallAnswer,

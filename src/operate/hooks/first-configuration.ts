@@ -50,11 +50,11 @@ export interface DescribedService {
   readonly scopes: Readonly<
     Record<string, { readonly description: string; readonly implies?: readonly string[] }>
   >
-  /** Those that change nothing. */
+  /** The scopes that change nothing. */
   readonly readScopes: readonly string[]
   readonly areas: Readonly<Record<string, { readonly backend: string; readonly description?: string }>>
   readonly actions: readonly DescribedAction[]
-  /** By name, for those that refer to them. */
+  /** The schemas by name, for the schemas that refer to them. */
   readonly schemas: Readonly<Record<string, BodySchema>>
   /** The path that the service is asked for; undefined: the client's. */
   readonly path: string | undefined
@@ -64,13 +64,13 @@ export interface DescribedService {
   readonly identity?: boolean
   /** Whether an action is of a fund. */
   readonly usesFunds: boolean
-  /** What people who read the file are told of an action. */
+  /** Remarks on an action, for people who read the file. */
   readonly remarks?: (action: DescribedAction) => readonly string[]
 }
 
 export interface FirstBusiness {
   readonly code: string
-  /** For people. */
+  /** The name for people. */
   readonly name: string
 }
 
@@ -86,13 +86,13 @@ export interface SourcedService {
    * @throws UsageError if something is missing and nobody can be asked
    */
   readonly valuesOf: (businesses: readonly FirstBusiness[]) => Promise<BusinessValues>
-  /** What the description has and a configuration cannot say: a line for each. */
+  /** Facts of the description that a configuration cannot express: a line for each. */
   readonly notes: readonly string[]
   /** The same as text for people, in detail or by kind. Empty if there is nothing. */
   readonly told: string
   /** Its operations: as a list for JSON, and as the text of the file next to the configuration. */
   readonly operations: { readonly list: readonly object[]; readonly table: string }
-  /** What is left to decide where nobody could be asked. */
+  /** The decisions that are left where nobody could be asked. */
   readonly open: string | undefined
 }
 
@@ -104,7 +104,7 @@ export interface OpenSource {
   readonly service: (asked: Terminal | undefined) => Promise<SourcedService>
 }
 
-/** It cannot be read, or nothing of it can be served. The message says why. */
+/** The source cannot be read, or nothing of it can be served. The message says why. */
 export class SourceError extends Error {}
 
 /** Options of `postern init` as they were given. */
@@ -113,7 +113,7 @@ export type SourceValues = Readonly<Record<string, string | boolean | readonly s
 export interface FirstConfigurationSource {
   /** Options that `postern init` has for it. */
   readonly options: Options
-  /** For the help of `--upstream`: what the address is by default. */
+  /** The default address, for the help of `--upstream`. */
   readonly address: string
   readonly notes: readonly string[]
   readonly examples: readonly Example[]

@@ -1,4 +1,4 @@
-/** What operations work on. Their handlers stand beside them, and do the work. */
+/** What operations work on. Their handlers are next to them, and do the work. */
 import type { Operator } from '../../base/contracts/records/audited-change.ts'
 import type { Redacted, RedactionParts } from '../../state/audit/read/read-trail.ts'
 import type { Environment } from '../../base/config/validate.ts'
@@ -25,19 +25,19 @@ import type { KeyWork } from './key-work.ts'
 import type { OpenIntents } from './open-intents.ts'
 import type { GaugeReading } from '../../base/contracts/processes/reports.ts'
 
-/** What operations work on that are carried out with the service up or down: in it, or in the process of a command. */
+/** The context of operations that are carried out with the service up or down: in it, or in the process of a command. */
 export interface OperationContext {
   readonly audit: AuditTrail
   readonly recorder: Pick<Recorder, 'note'>
   readonly clock: Clock
   /**
-   * Those for the configuration in force, opened when they are asked for first. Rejects with AdminError or
+   * The editors for the configuration in force, opened when they are first asked for. Rejects with AdminError or
    * ConfigurationError if the directory cannot be opened.
    */
   readonly editors: () => Promise<Editors>
   /**
-   * Rejects with Fault `audit_unavailable` if what gives something could not be recorded now. Absent where nobody knows
-   * before.
+   * Rejects with Fault `audit_unavailable` if an operation that gives something could not be recorded now. Absent where
+   * nobody knows before.
    */
   readonly canRecord?: () => Promise<void>
   readonly intents: OpenIntents
@@ -57,7 +57,7 @@ export interface QueriedTrail extends Pick<TrailReader, 'query'> {
   note(entry: AuditEntry): void | Promise<void>
 }
 
-/** What operations of a running service work on, in the process that holds all that there is only one of. */
+/** The context of operations of a running service, in the process that holds everything that exists only once. */
 export interface ServiceContext extends OperationContext {
   readonly store: Store
   readonly rules: Pick<RevocationRules, 'asOf' | 'hasEnded'>
@@ -70,13 +70,13 @@ export interface ServiceContext extends OperationContext {
   readonly lockouts: Pick<LocalLockouts, 'list' | 'clear'>
   readonly environment: Environment
   readonly settings: Settings
-  /** Of Postern. */
+  /** The version of Postern. */
   readonly version: string
-  /** Of the configuration; undefined if it does not come from one. */
+  /** The file of the configuration; undefined if it does not come from one. */
   readonly file: string | undefined
   /** How the configuration in force was read, and what was refused since. */
   readonly loads: Pick<ConfigurationStanding, 'loadedAt' | 'refused'>
-  /** The one in force. */
+  /** The configuration in force. */
   readonly configuration: () => Configuration
   /** The people and their rights in the configuration in force. */
   readonly holdings: () => Holdings
@@ -84,7 +84,7 @@ export interface ServiceContext extends OperationContext {
   readonly readings: () => readonly GaugeReading[]
   readonly readiness: () => Readiness
   readonly callHistory: Pick<CallHistory, 'since' | 'counts'>
-  /** Of the service, milliseconds since the epoch. */
+  /** When the service started, in milliseconds since the epoch. */
   readonly startedAt: number
   /** Reads the configuration anew. Never rejects. */
   readonly reload: (operator: Operator) => Promise<ReloadOutcome>
@@ -98,7 +98,7 @@ export type ReloadOutcome =
   | {
       readonly outcome: 'refused'
       readonly problems: readonly string[]
-      /** Why, if its files have no mistake. It is tried again by itself. */
+      /** Why it was refused, if its files have no mistake. It is tried again by itself. */
       readonly cause?: PassingCause | undefined
     }
 
@@ -106,7 +106,7 @@ export type RestartOutcome =
   | { readonly outcome: 'restarted'; readonly workers: number }
   | { readonly outcome: 'refused'; readonly problems: readonly string[] }
 
-/** What erases personal values of the trail: its owner. */
+/** The owner of the trail, which erases personal values of it. */
 export interface TrailEraser {
   /**
    * Undefined if another process signs the trail. Rejects as `recorded` and `rollWorkers` do, with nothing erased.

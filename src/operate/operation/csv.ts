@@ -7,7 +7,7 @@ const QUOTED = /[",;\t\r\n]|^ | $/
 
 function cell(value: string | number | undefined): string {
   const text = typeof value === 'string' ? value : String(value ?? '')
-  // A number that stands alone is no formula, and a program must be able to read it.
+  // A number alone in its cell is no formula, and a program must be able to read it.
   const harmless = typeof value === 'string' && FORMULA.test(text) ? `'${text}` : text
   return QUOTED.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless
 }

@@ -39,9 +39,9 @@ export const NO_STORE_NOW = PLAIN[503]
 const plainText = (status: number): string =>
   new Map<string, string>(Object.entries(PLAIN)).get(String(status)) ?? 'the request was refused'
 
-/** What gives something cannot be recorded, and so it is not done. */
+/** An operation that gives something cannot be recorded, and so it is not done. */
 export const NO_TRAIL_NOW = 'the audit trail cannot be written, so this is not done: try again when it can'
-/** The same, of a record that may be written yet. */
+/** The same for a record that may be written yet. */
 const LATE =
   'the record of this came late, so this is not done: the disk of the audit trail is slow. Try again'
 
@@ -56,7 +56,7 @@ export function errorBodyOf(thrown: Fault | AdminError | FrameworkError): ErrorB
 }
 
 interface ErrorFacts {
-  /** Of the answer; undefined if there was none. */
+  /** The status of the answer; undefined if there was none. */
   readonly status?: number
   readonly problems?: readonly string[]
   readonly cause?: unknown

@@ -22,7 +22,7 @@ import { StoreError } from '../../state/stores/link/store-error.ts'
 
 type FamilyStore = Pick<Store, 'find' | 'create' | 'replace' | 'removeBy' | 'countBy'>
 
-/** What the operations on signing keys work on, beside what all do. */
+/** The context of operations on signing keys, besides that of all operations. */
 export interface KeyWork {
   readonly plan: KeysPlan
   /** The clock of the keys' times. */
@@ -46,7 +46,7 @@ interface RecordedWork extends KeyWork {
   readonly after?: After
 }
 
-/** Milliseconds that the processes of this node have for it. They try again each second. */
+/** How long the processes of this node have to follow, in milliseconds. They try again each second. */
 const FOLLOW_WITHIN = 5000
 
 /** Why a process does not use the keys yet; undefined if all do. */
@@ -134,7 +134,7 @@ async function makeNextKey(
   return place.create({ algorithm, generation, signsFrom }, clock)
 }
 
-/** A key that cannot be read hinders nobody from replacing it. */
+/** A key that cannot be read can be replaced nevertheless. */
 async function previewRotation(work: KeyWork, compromised: boolean): Promise<Rotation> {
   const { plan, elsewhere } = work
   const made = await Promise.all(plan.algorithms.map((algorithm) => nextKeyName(plan, algorithm)))
@@ -155,7 +155,7 @@ async function previewRotation(work: KeyWork, compromised: boolean): Promise<Rot
 async function announceKeys(work: RecordedWork, operator: Operator): Promise<Rotation> {
   const { plan, recorder, canRecord } = work
   await canRecord?.()
-  // None is made beside one that cannot be read.
+  // No key is made next to one that cannot be read.
   await keysOf(plan.place)
   const made: StoredKey[] = []
   for (const algorithm of plan.algorithms) made.push(await announceKey(algorithm, work, operator))
@@ -186,11 +186,11 @@ async function announceKey(
     () => makeNextKey(plan, algorithm, signsFrom, clock),
     ({ kid }) => ({ kid }),
   ).catch((thrown: unknown) => {
-    // Else the record of the key that the schedule makes with this name later would be left out.
+    // Otherwise the record of the key that the schedule makes with this name later would be left out.
     announced.delete(id)
     throw thrown
   })
-  // Else a service that starts later, or another node, would take it for a key that the schedule has made.
+  // Otherwise a service that starts later, or another node, would take it for a key that the schedule has made.
   const store = await work.store().catch(() => undefined)
   const isRemembered = store && (await rememberAnnounced(made.kid, store).catch(() => false))
   if (isRemembered === true) announced.delete(id)
@@ -223,9 +223,9 @@ async function replaceKeys(work: RecordedWork, operator: Operator): Promise<Rota
 
 /**
  * Replaces the keys and the secret of refresh tokens, and ends everything that was issued with the old ones. The processes of
- * this node follow before it resolves, those of other nodes within a second. Families end before the keys are replaced, so that what an attacker still gets by a refresh
- * token is signed by a key that is removed next. If they cannot be ended the keys are replaced anyway: a stolen key must
- * not stay in use.
+ * this node follow before it resolves, those of other nodes within a second. Families end before the keys are replaced, so
+ * that a token that an attacker still gets by a refresh token is signed by a key that is removed next. If they cannot be
+ * ended the keys are replaced anyway: a stolen key must not stay in use.
  */
 async function replaceAtOnce(work: RecordedWork): Promise<ReplacedKeys> {
   const { plan, clock } = work
@@ -246,7 +246,7 @@ async function replaceAtOnce(work: RecordedWork): Promise<ReplacedKeys> {
   return { ...ended, trouble: troubles.length === 0 ? undefined : troubles.join('; '), made, removed }
 }
 
-/** Does something with the store. That it cannot be used is a part of the answer, and stops nothing. */
+/** Does something with the store. If the store cannot be used, the answer says so, and nothing stops. */
 async function onFamilies(
   { store }: KeyWork,
   act: (store: FamilyStore | undefined) => Promise<number | undefined>,

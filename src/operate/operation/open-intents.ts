@@ -1,6 +1,6 @@
 /**
- * Intents of what gives a secret that is shown before it is in force (C12.1.7): recorded before anybody sees it, and closed
- * whatever becomes of it.
+ * Intents of operations that give a secret which is shown before it is in force (C12.1.7): recorded before anybody sees it,
+ * and closed in every case.
  */
 import {
   beginGiving,
@@ -13,7 +13,7 @@ import { type After, after as systemAfter } from '../../base/kernel/clock.ts'
 import { newSecret } from '../../base/kernel/ids.ts'
 import { AdminError } from './errors.ts'
 
-/** Milliseconds that an intent stays open while nobody orders what it announces. */
+/** How long an intent stays open while nobody orders what it announces, in milliseconds. */
 const OPEN_FOR = 60_000
 const ID_BYTES = 16
 
@@ -46,7 +46,7 @@ export class OpenIntents {
     return id
   }
 
-  /** The intent of what is done now. Throws AdminError 409 if it is closed, or announces something else. */
+  /** Takes the intent of the change that is done now. Throws AdminError 409 if it is closed, or announces something else. */
   take(id: string, change: AuditedChange, operator: Operator): BegunGiving {
     const intent = this.#open.get(id)
     if (intent?.about !== aboutOf(change, operator))
@@ -58,7 +58,7 @@ export class OpenIntents {
     return intent.giving
   }
 
-  /** What it announces is not done. Never rejects. */
+  /** Closes the intent of a change that is not done. Never rejects. */
   async withdraw(id: string): Promise<void> {
     const intent = this.#open.get(id)
     if (intent === undefined) return
@@ -67,7 +67,7 @@ export class OpenIntents {
     await intent.giving.fail()
   }
 
-  /** Closes all. */
+  /** Closes all intents. */
   async close(): Promise<void> {
     await Promise.all([...this.#open.keys()].map((id) => this.withdraw(id)))
   }

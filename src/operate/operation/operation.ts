@@ -24,10 +24,10 @@ export interface AdminRequest {
   readonly query: Readonly<Record<string, string | undefined>>
   /** The parameters of the path. */
   readonly params: Readonly<Record<string, string | undefined>>
-  /** Of a route that is `conditional`: the versions that are meant (conditions.ts). Undefined if the request does not say. */
+  /** The versions that are meant, for a route that is `conditional` (conditions.ts). Undefined if the request does not say. */
   readonly ifMatch: TagCondition | undefined
   readonly operator: Operator
-  /** Whose token was shown: for what takes another right than the operation. */
+  /** Whose token was shown: for parts that need another right than the operation. */
   readonly authenticated: AuthenticatedOperator
 }
 
@@ -52,13 +52,13 @@ export type AnswerHeader = 'ETag' | 'Location'
 interface OperationFacts {
   /** The body of PATCH is a JSON Merge Patch (RFC 7396). */
   readonly method: 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE'
-  /** A parameter stands as `:name`. */
+  /** A parameter is written as `:name`. */
   readonly path: string
   readonly operationId: string
   readonly summary: string
   /** The right that an operator needs for it (C12.2.4). */
   readonly needs: Right
-  /** Whether it names people to everybody who may use it. Other answers leave them out for who lacks `administer`. */
+  /** Whether it names people to everybody who may use it. Other answers leave them out for an operator without `administer`. */
   readonly namesPeople?: true
   /** The schema of the JSON body. Absent: no body is read. */
   readonly body?: Schema
@@ -76,7 +76,7 @@ interface OperationFacts {
   readonly answers: Readonly<
     Record<number, readonly [description: string, schema: Schema, headers?: readonly AnswerHeader[]]>
   >
-  /** What is typed for it. Absent: only the admin API has it. */
+  /** Its command lines. Absent: only the admin API has it. */
   readonly commands?: readonly CommandLine[]
 }
 
@@ -94,7 +94,7 @@ export interface SharedOperation extends OperationFacts {
   readonly handle: Handler<OperationContext>
   /** A GET that leaves a record: it is carried out under the lock of the trail too. */
   readonly leavesRecord?: true
-  /** Why the operation is none for a configuration. `here`: no service runs. */
+  /** Why the operation does not fit a configuration. `here`: no service runs. */
   readonly unfit?: (configuration: Configuration, here: boolean) => string | undefined
 }
 
@@ -112,7 +112,7 @@ export interface OperationInput {
 /** An answer to a request that was not refused. */
 export interface OperationAnswer<A> {
   readonly body: A
-  /** Of what is answered: for `ifMatch`. */
+  /** The version of what is answered: for `ifMatch`. */
   readonly tag: string | undefined
 }
 
@@ -122,9 +122,9 @@ export interface Typed<O extends Options = Options> {
   readonly positionals: readonly string[]
 }
 
-/** What a command line has that needs several requests, or asks its user. */
+/** What a command line gets that needs several requests, or asks its user. */
 export interface Session<O extends Options = Options> extends Typed<O> {
-  /** The one that the command line is of. */
+  /** The operation of the command line. */
   readonly operation: Operation
   /**
    * Sends a request of an operation. Resolves with the body of the answer, of a stream with an AsyncIterable of its lines;
@@ -137,7 +137,7 @@ export interface Session<O extends Options = Options> extends Typed<O> {
   readonly trailFolder: () => Promise<string | undefined>
   /** A command line for the same service, as it can be typed where this one was. `words` follow `postern`. */
   readonly commandFor: (words: readonly string[]) => string
-  /** Prints an answer: as it is with `--json`, else what `text` makes of it. */
+  /** Prints an answer: as it is with `--json`, otherwise what `text` makes of it. */
   readonly show: <A>(answer: A, text: (answer: A) => string) => void
   readonly terminal: Terminal
 }
@@ -157,7 +157,7 @@ interface CommandLiteral<O extends Options, A> extends Verb {
   readonly exit?: (answer: A) => number
   /** The exit code where there is no answer, or the request is refused. Default: 1. */
   readonly trouble?: number
-  /** What is said where it is refused, and the exit code then. Default: the error and its problems, and `trouble`. */
+  /** The message and the exit code where it is refused. Default: the error and its problems, and `trouble`. */
   readonly refused?: (error: OperationError) => { readonly message: string; readonly code: number }
   /** In place of `input`, `text` and `exit`: several requests, or a dialog. Resolves with the exit code. */
   readonly run?: (session: Session<O>) => Promise<number>

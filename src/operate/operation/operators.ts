@@ -10,7 +10,7 @@ import { AdminError } from './errors.ts'
  */
 export type Right = 'view' | 'inspect' | 'operate' | 'administer' | 'audit'
 
-/** Of a named token, or of the one token of the service. */
+/** The role of a named token, or of the one token of the service. */
 type Role = (typeof ROLES)[number] | typeof ADMIN
 
 const RIGHTS: Readonly<Record<Role, readonly Right[]>> = {
@@ -66,8 +66,8 @@ export class Operators {
   }
 
   /**
-   * Whose token an `Authorization` header shows; undefined if nobody's. Compares with every token, each in constant time,
-   * so that the time tells nothing.
+   * The operator whose token an `Authorization` header shows; undefined if nobody's. Compares with every token, each in
+   * constant time, so that the time tells nothing.
    */
   find(authorization: string | undefined): AuthenticatedOperator | undefined {
     const [, token = ''] = BEARER.exec(authorization ?? '') ?? []
@@ -89,7 +89,7 @@ export const unknownOperator = (authorization: string | undefined): AdminError =
       : 'send the admin token as "Authorization: Bearer"',
   )
 
-/** 401: a token that was good. Only who has it learns that. */
+/** 401: a token that was good. Only its holder learns that. */
 export const expiredOperator = ({ name, expires }: AuthenticatedOperator): AdminError =>
   new AdminError(
     401,

@@ -3,7 +3,7 @@ import type { Page } from '../../base/contracts/records/store.ts'
 import { byKey } from '../../base/kernel/key-order.ts'
 import { type Members, members, type Schema, text } from './operation.ts'
 
-/** Rows of one page at most, and where none are named. */
+/** The most rows of one page, and the rows of one where the request names no number. */
 export const MOST_ROWS = 1000
 export const ROWS = 100
 

@@ -1,4 +1,4 @@
-/** What is done with each request of an operation, by the listener and by a command that runs here alike. */
+/** Handles each request of an operation, for the listener and for a command that runs here alike. */
 import { Buffer } from 'node:buffer'
 import type { Operator } from '../../base/contracts/records/audited-change.ts'
 import { type AuditTrail, MOST_REASON } from '../../base/contracts/records/audit.ts'
@@ -95,7 +95,7 @@ export function performerOf<C>(
   }
 }
 
-/** Whether an answer may name people: by the role of who asks, or because the operation is for that. */
+/** Whether an answer may name people: by the role of the operator who asks, or because the operation is for that. */
 const tellsPeople = ({ namesPeople }: Operation, { role }: AuthenticatedOperator): boolean =>
   namesPeople === true || hasRight(role, 'administer')
 
@@ -116,7 +116,7 @@ function requestOf(operation: Operation, received: Received): AdminRequest {
   }
 }
 
-/** Throws AdminError 400 where a version is named and the operation cannot hold to it: ignored, another would be changed. */
+/** Throws AdminError 400 where a version is named and the operation cannot check it: ignored, another would be changed. */
 function ifMatchOf({ conditional, method }: Operation, header: string | undefined): AdminRequest['ifMatch'] {
   if (conditional === true) return readIfMatch(header)
   if (header === undefined || method === 'GET') return undefined
@@ -139,7 +139,7 @@ const PERSONAL: ReadonlySet<string> = new Set(['subject', 'sub', 'user', 'userna
 const PROSE: ReadonlySet<string> = new Set(['words', 'detail', 'text'])
 /**
  * Lines that tell of a place in the configuration: below these keys it is a person's name, and what follows may tell of
- * another one. File and line stand before it.
+ * another one. File and line come before it.
  */
 const OF_USERS = /\bdirectory\.(users|files\.users)\b.*/s
 
@@ -164,8 +164,8 @@ const withoutWord = (text: string, word: string): string =>
   text.replace(new RegExp(`(?<![\\w-])${RegExp.escape(word)}(?![\\w-])`, 'g'), PERSON)
 
 /**
- * An answer without names, subjects and claims of people, for operators who may not read of them (C12.2.4). What else it
- * tells stays.
+ * An answer without names, subjects and claims of people, for operators who may not read of them (C12.2.4). Everything else
+ * in it stays.
  */
 function withoutPeople(answer: unknown): unknown {
   const persons = personsIn(answer)

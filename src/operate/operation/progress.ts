@@ -4,9 +4,9 @@ import type { Progress } from '../../base/contracts/records/audit-query.ts'
 import type { Terminal } from './terminal.ts'
 
 const WIDTH = 30
-/** Milliseconds before it appears. */
+/** How long work takes before the bar appears, in milliseconds. */
 const PATIENCE = 500
-/** Milliseconds between two changes. */
+/** The time between two changes of the bar, in milliseconds. */
 const PAUSE = 100
 const CLEAR = '\r\u001b[K'
 

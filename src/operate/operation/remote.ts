@@ -15,7 +15,7 @@ interface Refusal {
   readonly problems?: readonly string[]
 }
 
-/** Seconds that a command waits for a store that is locked. */
+/** How long a command waits for a store that is locked, in seconds. */
 const PATIENCE = 10
 
 /** The path of an operation with its parameters in their places. */

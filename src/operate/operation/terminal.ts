@@ -19,7 +19,7 @@ export const countOf = (count: number, one: string, many = `${one}s`): string =>
 
 const ACTED_ON = new RegExp(`[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029${DIRECTION_CONTROLS}]`, 'g')
 
-/** Paths, headers and codes are a caller's own text: what would change the terminal is escaped. */
+/** Paths, headers and codes are a caller's own text: characters that would change the terminal are escaped. */
 export const printable = (text: string): string =>
   text.replace(ACTED_ON, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 

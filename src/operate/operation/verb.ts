@@ -66,7 +66,7 @@ export interface Option {
   readonly type: 'string' | 'boolean'
   /** For people: what it does, and the default if there is one. */
   readonly help: string
-  /** Of a `string`: what its value is. Default: `text`. */
+  /** The kind of value that a `string` has. Default: `text`. */
   readonly kind?: Kind
   /** What help texts call the value, such as `CODE`. Default: that of the kind. */
   readonly value?: string
@@ -74,11 +74,11 @@ export interface Option {
   readonly words?: readonly string[]
   /** Values that shells propose, where others may fit too. */
   readonly proposes?: readonly string[]
-  /** Whether it may stand several times. */
+  /** Whether it may be given several times. */
   readonly multiple?: boolean
   /** One letter: `-H`. */
   readonly short?: string
-  /** Of a `boolean`: whether there is `--no-NAME` too. */
+  /** Whether a `boolean` has `--no-NAME` too. */
   readonly negatable?: boolean
 }
 
@@ -92,7 +92,7 @@ export interface Argument {
   /** Values that shells propose. */
   readonly proposes?: readonly string[]
   readonly optional?: boolean
-  /** Whether it may stand several times. Only of the last argument. */
+  /** Whether it may be given several times. Only for the last argument. */
   readonly repeated?: boolean
 }
 

@@ -43,7 +43,7 @@ import type { OperationContext } from '../operation/context.ts'
 // store cannot be reached, with Fault `audit_unavailable` if what gives something cannot be recorded, and with
 // OvertakenError. A change is in force everywhere when its promise resolves; what is added, within a second.
 
-/** A record, by what it is and its names: of a fund its business and its code. */
+/** A record, by its noun and its names: for a fund its business and its code. */
 export interface RecordAt {
   readonly noun: NounName
   readonly names: readonly string[]
@@ -56,7 +56,7 @@ export interface MeantRecord {
   readonly isMeant: IsMeant | undefined
 }
 
-/** A secret that is to be in force, and whether it is to be stored, or only what would be: it can be shown before. */
+/** A secret that is to be in force, and whether it is to be stored, or only previewed: it can be shown before. */
 export interface SecretOptions {
   /** Default: another one is drawn. */
   readonly secret?: string | undefined
@@ -67,7 +67,7 @@ export interface SecretOptions {
 }
 
 interface AddedRecord extends ShownRecord {
-  /** Of a client: to be shown once, since only its hash is stored. */
+  /** The secret of a new client: to be shown once, because only its hash is stored. */
   readonly secret: string | undefined
   readonly warnings: readonly Problem[]
   /** Which intent a preview has recorded. */
@@ -87,7 +87,7 @@ type SwitchedRecord = Pick<EditedRecord, 'record' | 'tag' | 'ended'>
 /** Another version than the one that was meant is the latest. Nothing has changed. */
 export class OvertakenError extends Error {
   override readonly name = 'OvertakenError'
-  /** Of the latest version. */
+  /** The tag of the latest version. */
   readonly tag: string
 
   constructor(tag: string) {
@@ -104,7 +104,7 @@ export async function listRecords(
   { after, limit, prefix = '' }: Page,
 ): Promise<ListedPage<Written>> {
   const editors = await context.editors()
-  // So that a list of the funds of no business is refused.
+  // Refuses a list of the funds of a business that does not exist.
   if (within.length > 0) await editors.business.show(keyOfNames(within))
   const below = within.length === 0 ? '' : `${keyOfNames(within)}/`
   const { items, next } = await editors[noun].list({
@@ -311,8 +311,8 @@ async function recordedUnlessOvertaken<T>(
 }
 
 /**
- * Does the work and records it: before, if it gives something, and not at all if that cannot be recorded; else after it.
- * Rejects as the work does.
+ * Does the work and records it. Work that gives something is recorded first, and not done if that fails; any other work is
+ * recorded afterwards. Rejects as the work does.
  */
 async function recorded<T>(
   { audit, recorder, intents }: OperationContext,
@@ -331,7 +331,7 @@ async function recorded<T>(
   return result
 }
 
-/** As the audit trail names a record. */
+/** The object of a record as the audit trail names it. */
 const OBJECTS: Readonly<Record<NounName, (names: readonly string[]) => AuditObject>> = {
   client: ([id]) => ({ kind: 'client', id }),
   user: () => ({ kind: 'user' }),
@@ -348,10 +348,10 @@ function changeOf({ noun, names }: RecordAt, done: Done, subject?: unknown): Rec
   return noun === 'user' ? { event, on, username: keyOfNames(names) } : { event, on }
 }
 
-/** A change of nothing. */
+/** The same change, without any effect. */
 const asItWas = (change: PlannedChange): PlannedChange => ({ ...change, commit: () => Promise.resolve([]) })
 
-/** Of a user. */
+/** The subject of a user. */
 const subjectOf = ({ written }: Pick<PlannedStep<unknown>, 'written'>): unknown => written.before['subject']
 
 /** @throws DirectoryRefusal if members with hashes are written, but for those of `allowed` */

@@ -60,7 +60,7 @@ interface Samples {
   readonly list: string
 }
 
-/** What stands in the examples. */
+/** The values in the examples. */
 const SAMPLES: Readonly<Record<NounName, Samples>> = {
   client: {
     name: 'tally',
@@ -103,7 +103,7 @@ const nameOf = ({ positionals }: Pick<Typed, 'positionals'>): string => position
 const STORE_SILENT =
   'The store did not answer in time. The change may have been made: list the entries, then try again if it is missing.'
 
-/** What is said of a refused operation on a record: its problems by option. */
+/** The message about a refused operation on a record: its problems by option. */
 const refusedFor =
   (noun: NounName) =>
   ({
@@ -132,8 +132,8 @@ interface Previewed extends Pick<Added, 'record'> {
 }
 
 /**
- * Shows a new secret, then has it stored: one that nobody has seen is never in force. That it is about to be stored is recorded
- * before: none is shown that could not be.
+ * Shows a new secret, then has it stored: a secret that nobody has seen is never in force. The record of it comes first: no
+ * secret is shown that could not be recorded.
  */
 async function bringSecret<A>(
   { operation, send, values, terminal }: Session,
@@ -226,10 +226,10 @@ interface Edited extends Added {
   readonly ended: readonly Written[]
 }
 
-/** Somebody else may change the record at the same time: then it is read and changed anew. */
+/** How often a change is tried: somebody else may change the record at the same time, and then it is read and changed anew. */
 const ATTEMPTS = 4
 
-/** What is given replaces, a patch merges: so the record is read, and the change is made to that version only. */
+/** Given values replace, a patch merges: so the record is read, and the change is made to that version only. */
 async function editRecord(
   session: Session,
   show: SharedOperation,
@@ -283,7 +283,7 @@ interface Switched {
   readonly ended?: readonly Written[]
 }
 
-/** What is done: the configuration may disable what no mark disables any more. */
+/** Says what was done: the configuration may disable a record that no mark disables any more. */
 const doneText = (verb: string, { disabled, source }: Written): string =>
   verb === 'enable' && disabled === true && source === 'configuration'
     ? 'its mark is removed, but the configuration disables it still: enable it there'
@@ -304,7 +304,7 @@ export const stateLine = (noun: NounName, verb: 'disable' | 'enable' | 'remove')
   })
 
 const ROWS = '100'
-/** Rows of a page where all are wanted. */
+/** How many rows a page has where all are wanted. */
 const MOST_ROWS = '1000'
 
 const LIST_OPTIONS = {

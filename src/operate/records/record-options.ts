@@ -13,10 +13,10 @@ type Shape = 'flag' | 'text' | 'list' | 'map' | 'tree' | 'files' | 'keys'
 
 export interface NounOption {
   readonly member: string
-  /** Without the dashes. */
+  /** The name without the dashes. */
   readonly name: string
   readonly shape: Shape
-  /** What follows the name in a help text. */
+  /** The word that follows the name in a help text. */
   readonly value: string
   /** The only values there are. */
   readonly words: readonly string[] | undefined
@@ -64,7 +64,7 @@ function valueOf(member: string, view: SchemaView, words: readonly string[] | un
   return VALUES[member] ?? (view.type === 'object' ? 'NAME=VALUE' : 'TEXT')
 }
 
-/** All of a noun, but for its names. What `disable` and `enable` switch has no option. */
+/** All options of a noun, except its names. Members that `disable` and `enable` switch have no option. */
 export const optionsOf = (noun: NounName): readonly NounOption[] =>
   Object.entries(viewOf(NOUNS[noun].schema).properties ?? {})
     .filter(([member]) => !isElsewhere(noun, member))
@@ -81,7 +81,7 @@ export const optionsOf = (noun: NounName): readonly NounOption[] =>
       return mapItem(view)?.item[MARK] === 'textOrSecret' ? [option, secretsBeside(option)] : [option]
     })
 
-/** The option that gives a member secrets: they stand in files, since others may see what is typed. */
+/** The option that gives a member secrets: they are in files, because others may see what is typed. */
 const secretsBeside = (option: NounOption): NounOption => ({
   ...option,
   name: `${option.name}-file`,
@@ -100,11 +100,11 @@ const isElsewhere = (noun: NounName, member: string): boolean => {
   )
 }
 
-/** Those that an edit takes: what never changes is left out. */
+/** The options that an edit takes: members that never change are left out. */
 export const editOptionsOf = (noun: NounName): readonly NounOption[] =>
   optionsOf(noun).filter(({ member }) => !NOUNS[noun].fixed.includes(member))
 
-/** As a table of options has them. */
+/** The options as a table has them. */
 export const argumentsOf = (options: readonly NounOption[]): Options =>
   Object.fromEntries(
     options.map(({ name, shape, value, description, words }) => [
@@ -209,7 +209,7 @@ function keysIn(option: string, file: string): readonly unknown[] {
 }
 
 /**
- * What is given of a new record, by member.
+ * The given values of a new record, by member.
  *
  * @throws UsageError
  */

@@ -29,7 +29,7 @@ const TEXT_OR_SECRET: Schema = {
   additionalProperties: false,
 }
 
-/** Durations are texts with a unit. What JSON Schema has no keyword for is checked where the record is read. */
+/** Durations are texts with a unit. Rules for which JSON Schema has no keyword are checked where the record is read. */
 function shapeOf(view: SchemaView): Schema {
   const words = wordsOf(view)
   if (words !== undefined) return { type: 'string', enum: words }

@@ -50,7 +50,7 @@ export const withSecret = ({ properties, ...schema }: Schema): Schema => ({
   properties: { ...properties, secret: SECRET },
 })
 
-/** The body with the secret that it brings. Throws AdminError 400 if that is none. */
+/** The body with the secret that it brings. Throws AdminError 400 if that is no secret. */
 function broughtSecret({
   body,
 }: AdminRequest): Readonly<Record<string, unknown>> & { readonly secret?: string } {

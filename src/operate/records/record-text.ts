@@ -1,4 +1,4 @@
-/** What the commands of the directory print of records, and of what a change has ended. */
+/** The texts that the commands of the directory print of records, and of what a change has ended. */
 import { isDeepStrictEqual } from 'node:util'
 import type { NounName, Written } from '../../identity/directory/editors/nouns.ts'
 import { reasonInWords } from '../../base/kernel/thrown.ts'
@@ -91,7 +91,7 @@ export function endedLines(name: string, ended: readonly EndedRow[]): readonly s
   return texts.map((text) => `${name}: ended ${text}\n`)
 }
 
-/** Of what ends access tokens only; undefined for any other. */
+/** What a row has ended that ends access tokens only; undefined for any other. */
 function tokensText({ role, fund }: EndedRow): string | undefined {
   if (role !== undefined) return 'the access tokens of the users who have this role'
   return fund === undefined ? undefined : 'the access tokens for this fund'

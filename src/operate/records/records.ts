@@ -90,7 +90,7 @@ const ENDED: Schema = {
 const endedRows = (ended: readonly EndedLoss[]): readonly object[] =>
   ended.map(({ loss, ended: counts }) => ({ ...loss.tokens, ...counts }))
 
-/** Users are personal data: who may only inspect sees none of them. */
+/** Users are personal data: an operator who may only inspect sees none of them. */
 const READING: Readonly<Record<NounName, Right>> = {
   client: 'inspect',
   user: 'administer',
@@ -314,7 +314,7 @@ const switchRoute = (noun: NounName, verb: keyof typeof SWITCHES): SharedOperati
   commands: [stateLine(noun, verb)],
 })
 
-/** Milliseconds. */
+/** How long an old secret stays valid by default. */
 const OVERLAP = '1d'
 
 const ROTATE_SECRET: SharedOperation = {

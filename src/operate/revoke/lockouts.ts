@@ -24,13 +24,13 @@ const lockoutSchema = members(
   ['user', 'failures', 'delay', 'at'],
 )
 
-/** As it is answered. */
+/** A lockout as it is answered. */
 interface Lockout {
   readonly user: string
   readonly client?: string
   readonly network?: string
   readonly failures: number
-  /** Milliseconds. */
+  /** How long the login is delayed, in milliseconds. */
   readonly delay: number
 }
 

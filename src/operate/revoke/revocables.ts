@@ -67,7 +67,7 @@ const END_OPTIONS = {
 
 type Filters = Values<typeof FILTER_OPTIONS>
 
-/** Headings, and what stands below them. */
+/** Headings, and the values below them. */
 type Columns = Readonly<Record<string, (row: Row) => string>>
 
 interface Noun {
@@ -87,7 +87,7 @@ interface Noun {
   readonly columns: Columns
 }
 
-/** As it is answered. */
+/** A row as it is answered. */
 type Row = Readonly<Partial<ReturnType<typeof rowOf>>>
 
 const minute = (time: string | undefined): string => time?.slice(0, 16).concat('Z') ?? ''
@@ -208,7 +208,7 @@ const whereOf = ({ subject, client, business }: AdminRequest['query']): Revocabl
 /** One by its id, or all that have these values. */
 type Chosen = { readonly id: string } | { readonly where: RevocableWhere }
 
-/** Undefined unless the request names an id, or filters: not both, and not nothing. */
+/** Undefined unless the request names either an id or filters. */
 function chosenOf({ query }: AdminRequest): Chosen | undefined {
   const where = whereOf(query)
   const { id } = query
@@ -242,7 +242,7 @@ const CHANGES: Readonly<Record<RevocableKind, (record: RevocableRecord) => Audit
 }
 
 async function recordsOf(service: ServiceContext): Promise<StoredRevocableRecords> {
-  // Only here: commands need nothing of what reads the store.
+  // Only here: commands do not need the code that reads the store.
   const { StoredRevocableRecords } = await import('../../identity/stored/revocable-records.ts')
   return new StoredRevocableRecords(service)
 }

@@ -1,4 +1,4 @@
-/** What is held is ended, at once and for good: tokens, sessions, codes, families (C6.3.3). */
+/** Ends tokens, sessions, codes and families, at once and permanently (C6.3.3). */
 import {
   type AuditedChange,
   causeOf,
@@ -154,7 +154,7 @@ function withIss(tokens: RevokedTokens, issuers: readonly NamedIssuer[]): Revoke
   return { ...tokens, issuer: found?.issuer ?? tokens.issuer }
 }
 
-/** What the revocation rule names is what the record is about. */
+/** The record is about what the revocation rule names. */
 const revocationOf = (
   { subject, client, business, ...one }: Partial<Record<string, string>>,
   { consents, force }: RevokeOptions,

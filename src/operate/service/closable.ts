@@ -15,7 +15,7 @@ import type { ServiceContext } from '../operation/context.ts'
 import type { GaugeReading } from '../../base/contracts/processes/reports.ts'
 
 /**
- * The problems of a switch. Businesses and clients that are unknown to the configuration may stand in the store (C9.2).
+ * The problems of a switch. Businesses and clients that are unknown to the configuration may be in the store (C9.2).
  * Rejects with Fault `identity_unavailable` if that cannot be read.
  */
 export async function problemsOf(
@@ -64,7 +64,7 @@ async function closableOf(configuration: Configuration, store: StoredIdentities)
   }
 }
 
-/** Those of the store. One that is disabled is closed already. */
+/** The businesses of the store. One that is disabled is closed already. */
 async function openBusinesses(store: StoredIdentities): Promise<readonly string[]> {
   const codes: string[] = []
   for await (const { value } of everyRecord(store, BUSINESS)) {

@@ -1,5 +1,5 @@
 /**
- * The configuration in force, and the file on disk beside it (C11.5.4). Imported only where a configuration is looked at:
+ * The configuration in force, and next to it the file on disk (C11.5.4). Imported only where a configuration is looked at:
  * commands do not need its schema.
  */
 import { createHash } from 'node:crypto'
@@ -101,7 +101,7 @@ export async function checkFile({
 /**
  * Rejects with Fault `identity_unavailable` if the store cannot be read.
  *
- * @param mostPaths that are named of the settings that differ
+ * @param mostPaths how many paths of settings that differ are named
  */
 export async function compareFile(
   { file, environment, settings, clock, store, configuration }: ServiceContext,

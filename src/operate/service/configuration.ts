@@ -18,7 +18,7 @@ import {
 import { countOf } from '../operation/terminal.ts'
 import { EXIT } from '../operation/verb.ts'
 
-/** Key paths that a comparison names at most. */
+/** How many key paths a comparison names at most. */
 const MOST_PATHS = 200
 
 const lines = (description: string): Schema => ({ type: 'array', items: { type: 'string' }, description })
@@ -257,5 +257,5 @@ export const RELOAD: Operation = {
   ],
 }
 
-/** But for RELOAD, which stands elsewhere in the OpenAPI document. */
+/** All except RELOAD, which is elsewhere in the OpenAPI document. */
 export const CONFIGURATION_OPERATIONS: readonly Operation[] = [SHOW, CHECK, COMPARE]

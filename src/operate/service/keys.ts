@@ -39,7 +39,7 @@ async function withKeys(
   }
 }
 
-/** What is wrong with the keys says what to do; on the terminal it stands alone. */
+/** A problem of the keys says what to do; on the terminal it is shown alone. */
 const refused = ({ error, problems, message }: OperationError) => ({
   message: error === UNUSABLE ? problems.join('\n') : message,
   code: EXIT.failed,
@@ -106,7 +106,7 @@ function keyLine(key: AnsweredKey): string {
   return `${titleOf(key).padEnd(14)}${state.padEnd(11)}${kid}  signs from ${shortTime(signsFrom)}${next}${until}\n`
 }
 
-/** For programs. Times in seconds since the epoch. */
+/** A key for programs. Times in seconds since the epoch. */
 const keyRow = ({ name, kid, algorithm, state, created, signsFrom, ends, nextRotation }: AnsweredKey) => ({
   name,
   kid,
@@ -240,7 +240,7 @@ const replacedText = (rotation: AnsweredRotation): string =>
     ),
   ].join('')
 
-/** For programs. */
+/** A rotation for programs. */
 function rotationRow(rotation: AnsweredRotation, compromised: boolean): unknown {
   const made = keysNamed(rotation, rotation.made).map(({ name, file, signsFrom }) => ({
     ...(file === undefined ? { name } : { file }),

@@ -54,10 +54,10 @@ export const previewBody = ({ calls, ...preview }: MaintenancePreview) => ({
   calls: { ...calls, since: instantText(calls.since) },
 })
 
-/** As it is answered. */
+/** A preview as it is answered. */
 type Answered = ReturnType<typeof previewBody>
 
-/** Names that one line shows. */
+/** How many names one line shows. */
 const SHOWN = 8
 
 function namesText(names: readonly string[], count = names.length): string {

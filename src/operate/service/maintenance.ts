@@ -135,7 +135,7 @@ async function checkSwitch(
   return problems.length > 0 ? { problems: lines(problems) } : { entry, problems: [] }
 }
 
-/** What is closed. The whole API, if none of them is given. */
+/** The options for what is closed. The whole API, if none of them is given. */
 const SCOPE_OPTIONS = {
   business: { type: 'string', value: 'CODE', help: 'Calls for this business' },
   area: { type: 'string', value: 'NAME', help: 'The actions of this area' },

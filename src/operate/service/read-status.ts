@@ -11,7 +11,10 @@ import { type MarkStatus, readStatus, type Status } from '../watch/status/status
 import { digestOf } from './compare-configuration.ts'
 import type { ServiceContext } from '../operation/context.ts'
 
-/** Bytes of the store's file and of its -wal, in which what was written last stands. Rejects with the system's error if there is no file. */
+/**
+ * The bytes of the store's file and of its -wal, which holds the latest writes. Rejects with the system's error if there is
+ * no file.
+ */
 async function sizeOnDisk(data: string): Promise<number> {
   const file = sqliteFile(data)
   const { size } = await stat(file)
@@ -19,7 +22,7 @@ async function sizeOnDisk(data: string): Promise<number> {
   return size + (log?.size ?? 0)
 }
 
-/** Rows of marks that are told. */
+/** How many rows of marks are told. */
 const MOST_MARKS = 100
 
 /** Rejects with Fault `identity_unavailable`. */

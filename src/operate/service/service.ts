@@ -64,7 +64,7 @@ async function accept(
   return accepted
 }
 
-/** After a clock that jumped, and after a backup (C11.7.1). */
+/** Accepts the store after a clock that jumped, and after a backup (C11.7.1). */
 export const ACCEPT_STORE: Operation = {
   method: 'POST',
   path: '/store/accept',

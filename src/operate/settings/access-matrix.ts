@@ -43,7 +43,7 @@ function missingForAnyToken({ client, user }: Party, clock: Clock): readonly Mis
   return found
 }
 
-/** The client has a grant, and none for this user. */
+/** The client has a grant, but none for this user. */
 const notForUser = (client: Client): string =>
   isMachine(client)
     ? `${client.id} is a machine, which acts for no user`
@@ -64,7 +64,7 @@ function missingAtBusiness(
   return found
 }
 
-/** Every scope value, with one business as target: who asks for all is given all that they may have (C5.5). */
+/** Every scope value, with one business as target: a request for all is given all that the party may have (C5.5). */
 const everything = ({ catalogue }: Parties, business: Code): RequestedScope => ({
   values: [...catalogue.values.filter(isScopeValue), businessTarget(business)],
   target: { level: 'business', business },
@@ -214,7 +214,7 @@ export function* accessMatrix(parties: Parties, filter: MatrixFilter): Generator
 
 // Which scopes an action needs, what implies them, and which clients and roles have them (C14.5).
 
-/** One scope value of which a token needs it or one that implies it. */
+/** A scope value: a token needs it or one that implies it. */
 export interface NeededValue {
   readonly value: string
   readonly impliedBy: readonly string[]
@@ -222,9 +222,9 @@ export interface NeededValue {
 
 export interface ClientWithScope {
   readonly client: Client
-  /** Those of its configured values that count here. */
+  /** Its configured values that count here. */
   readonly by: readonly string[]
-  /** Why it gets no token all the same. */
+  /** Why it gets no token nevertheless. */
   readonly missing: readonly Missing[]
 }
 

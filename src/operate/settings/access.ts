@@ -10,8 +10,8 @@ import { type ListedOperation, type Parties, type PartiesParts, readParties } fr
 export interface Access {
   readonly kind: 'anybody' | 'client' | 'role' | 'user' | 'operation'
   /**
-   * Client id, role name or user name. `anybody`: everyone who can reach the service. `operation`: what is called, whoever may; it is
-   * told of one that both configurations have.
+   * Client id, role name or user name. `anybody`: everyone who can reach the service. `operation`: the operation itself, not
+   * a caller; it is told of one that both configurations have.
    */
   readonly who: string
   /** Such as `GET fund-data/fund-list (business)`. For users, their role. For operations, a version. */
@@ -107,7 +107,7 @@ const operationsIn = (access: readonly Access[]): ReadonlySet<string> =>
 
 /** The rights that the second configuration adds and removes. */
 export function compareAccess(before: readonly Access[], after: readonly Access[]): AccessChange {
-  // Where an operation comes or goes as a whole, its callers are told.
+  // Where an operation as a whole is added or removed, its callers are told.
   const inBoth = operationsIn(before).intersection(operationsIn(after))
   const isTold = ({ kind, who }: Access): boolean => kind !== 'operation' || inBoth.has(who)
   return { gained: without(after, before).filter(isTold), lost: without(before, after).filter(isTold) }

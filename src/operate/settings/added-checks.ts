@@ -5,9 +5,9 @@ import type { AddedBackends } from '../../gateway/backends/kinds.ts'
 import type { Directory } from '../../identity/directory/records/compile.ts'
 import type { Configuration } from './configuration.ts'
 
-/** @typeParam Section sections of the top level; of an extension its own too */
+/** @typeParam Section sections of the top level; an extension has its own too */
 export interface Check<Section extends string = keyof Configuration> {
-  /** Sections that must have been read; of their entries, those that could be read are there. */
+  /** Sections that must have been read, with those of their entries that could be read. */
   readonly needs: readonly Section[]
   /** Sections that must have been read with all their entries. */
   readonly whole?: readonly Section[]
@@ -29,9 +29,9 @@ export interface Shared {
 
 /** What extensions add. */
 export interface AddedChecks {
-  /** Of what the schema cannot say: cheap, and they open nothing. */
+  /** Checks of rules that the schema cannot express: cheap, and they open nothing. */
   readonly checks: readonly Check<string>[]
-  /** Those that open something. The service makes them when it opens a configuration for serving. */
+  /** Checks that open something. The service makes them when it opens a configuration for serving. */
   readonly partChecks: readonly Check<string>[]
   /** Checks open backends of these kinds. */
   readonly backends: AddedBackends

@@ -73,7 +73,7 @@ export const adminSchema = section(
 
 export type AdminConfig = Static<typeof adminSchema>
 
-/** Shorter ones can be guessed over a network. */
+/** The fewest characters of a token: shorter ones can be guessed over a network. */
 const TOKEN_LENGTH = 16
 
 /** Refuses an admin listener that strangers could use (C11.1, T7). */

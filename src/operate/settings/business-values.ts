@@ -15,16 +15,16 @@ import type { Configuration } from './configuration.ts'
 
 type Sections = Pick<Configuration, 'actions' | 'areas' | 'backends'>
 
-/** What calls are sent with. */
+/** Something that names values of businesses. */
 interface NamedBy {
-  /** The section that says so. */
+  /** The section that names them. */
   readonly path: KeyPath
-  /** For messages: `GET fund-data/fund-list`. */
+  /** The operation's name for messages: `GET fund-data/fund-list`. */
   readonly described: string
   readonly names: ReadonlySet<string>
 }
 
-/** The section of a backend that forwards; of one that runs around another, that of the other. */
+/** The section of a backend that forwards; for a backend that runs around another, the section of the other. */
 export function sectionOf(backends: Configuration['backends'], name: string): TemplateSections | undefined {
   const config = backends[name]
   const under = config && backendUnder(config)
@@ -52,7 +52,7 @@ function* eachNaming({ actions, areas, backends }: Sections): Generator<NamedBy>
   }
 }
 
-/** Each value that is named, and by what first. */
+/** Each value that is named, and what names it first. */
 type NamedValues = ReadonlyMap<string, string>
 
 export function namedValuesOf(configuration: Sections): NamedValues {
@@ -62,7 +62,7 @@ export function namedValuesOf(configuration: Sections): NamedValues {
   return named
 }
 
-/** Problems that are reported, because a generated directory may have one for each business. */
+/** How many problems are reported: a generated directory may have one for each business. */
 const MOST = 20
 
 /** Reports businesses of the configuration that lack a value which is named. Those of the store are refused when they are added. */
@@ -90,7 +90,7 @@ export function reportMissingValues(
     )
 }
 
-/** Reports businesses of the configuration whose values would lead calls to where no `origins` lets them go. */
+/** Reports businesses of the configuration whose values would lead calls to an address that no `origins` allows. */
 export function reportWrongTargets(
   configuration: Pick<Configuration, 'backends' | 'directory'>,
   { businesses }: Pick<Directory, 'businesses'>,
@@ -151,7 +151,7 @@ function sameOf(
   return found?.map(([code]) => code)
 }
 
-/** Names that a message tells. */
+/** How many names a message lists. */
 const TOLD = 5
 
 const listed = (names: readonly string[]): string => {

@@ -246,7 +246,7 @@ export function loadConfiguration(
   return problems.failed ? { problems } : { configuration, problems }
 }
 
-/** What is warned of only in a configuration that can be served: otherwise it may follow from a problem. */
+/** Warnings that are given only for a configuration that can be served: otherwise they may follow from a problem. */
 const LAST_CHECKS: readonly Check[] = [
   { needs: [], run: warnOfUnusedBackends },
   {

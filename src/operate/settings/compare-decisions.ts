@@ -5,7 +5,7 @@ import type { Difference } from '../watch/past-calls.ts'
 interface PastDecision {
   /** The fault that was answered; undefined if there was none. */
   readonly reason: string | undefined
-  /** In a report-only area: what would have refused it. */
+  /** The fault that would have refused it in a report-only area. */
   readonly wouldRefuse: string | undefined
   readonly hasCaller: boolean
 }
@@ -15,15 +15,15 @@ const UNKNOWN = 'unknown'
 
 const OF_BODIES = stepFaults('checkBody')
 const OF_QUERIES = stepFaults('checkParameters')
-/** Decided by the head alone, and so also of a call whose body is not kept. */
+/** Decided by the head alone, and so also for a call whose body is not kept. */
 const OF_CONTENT_TYPE = 'unsupported_media_type'
 const NO_CREDENTIALS = 'no_credentials'
-/** What came in place of a token, or as one, was refused, and is not kept. */
+/** Refusals of what came in place of a token, or as one: it is not kept. */
 const OF_TOKENS: ReadonlySet<string> = new Set(
   [...stepFaults('authenticate'), ...stepFaults('requireProof')].filter((code) => code !== NO_CREDENTIALS),
 )
 
-/** What a decision came to: of faults that came after it (of the backend, of the answer) nothing was decided. */
+/** The result of a decision. Faults that came after it (of the backend, of the answer) are not part of it. */
 const decided = (reason: string | undefined): string =>
   reason === undefined || checkOf(reason) === undefined ? LET_IN : reason
 

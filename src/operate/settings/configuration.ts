@@ -68,7 +68,7 @@ interface Row {
   readonly apply: Override
 }
 
-/** By name of the environment variable. An empty one counts as not set. */
+/** The overrides by name of the environment variable. An empty one counts as not set. */
 export const OVERRIDES: Readonly<Record<string, Row>> = {
   POSTERN_PORT: {
     expected: 'a port from 0 to 65535',
@@ -266,7 +266,7 @@ function listenersOf({ server, admin }: Pick<Configuration, 'server' | 'admin'>)
   ]
 }
 
-/** Reports ports that there are not, and the same port for two listeners at one address. Port 0 is any free one. */
+/** Reports ports that do not exist, and the same port for two listeners at one address. Port 0 is any free one. */
 export function checkListeners(configuration: Configuration, problems: Problems): void {
   const before: Listener[] = []
   for (const listener of listenersOf(configuration)) {

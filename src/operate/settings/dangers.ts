@@ -192,7 +192,7 @@ export function warnOfUncheckedCredentials(configuration: Configuration, problem
       )
 }
 
-/** Of the backends that answer an area's calls, and of its operations. */
+/** The sections with `auth`, of the backends that answer an area's calls and of its operations. */
 function sectionsWithAuth({ areas, backends, actions }: Configuration, area: string): readonly KeyPath[] {
   const operations = actions.flatMap((action, index) =>
     Object.entries(action.area === area ? action.methods : {}).map(([method, { upstream }]) => ({
@@ -209,7 +209,7 @@ function sectionsWithAuth({ areas, backends, actions }: Configuration, area: str
 }
 
 /**
- * Refuses demo secrets off loopback that were hashed anew or stand in a file of the directory, where comparing hashes
+ * Refuses demo secrets off loopback that were hashed anew or are in a file of the directory, where comparing hashes
  * does not find them (C10, T7). Does nothing if `problems` has failed: the directory is unusable then, or its demo
  * secrets are reported already.
  */

@@ -76,7 +76,7 @@ export const expectationsSchema = section({
 
 export type Expectation = Static<typeof row>
 
-/** The names that rows may use. Functions, since a directory may be large. */
+/** The names that rows may use. Functions, because a directory may be large. */
 export interface PartyNames {
   readonly hasClient: (id: string) => boolean
   /** Whether the client is one that no user belongs to (C6.1.5a). */
@@ -184,7 +184,7 @@ const OF_QUERIES = stepFaults('checkParameters')
 const ignoresBodies = ({ body, contentType, expect }: Expectation): boolean =>
   body === undefined && contentType === undefined && !OF_BODIES.has(expect)
 
-/** As above, of the parameters of a query. */
+/** The same for the parameters of a query. */
 const ignoresQueries = ({ call, expect }: Expectation): boolean =>
   !call.includes('?') && !OF_QUERIES.has(expect)
 

@@ -67,11 +67,11 @@ export interface ListedOperation {
 
 export interface Parties {
   readonly catalogue: Catalogue
-  /** With the businesses and roles of the store. */
+  /** The directory, with the businesses and roles of the store. */
   readonly directory: Directory
-  /** Of two clients with the same id the configuration's counts (identity/directory/records/people.ts). */
+  /** If two clients have the same id, the configuration's counts (identity/directory/records/people.ts). */
   readonly clients: ReadonlyMap<string, Client>
-  /** By user name; of two the configuration's counts. Compiled one by one: the directory may be large. */
+  /** By user name; if two have the same, the configuration's counts. Compiled one by one: the directory may be large. */
   readonly findUser: (username: string) => User | undefined
   readonly users: () => Iterable<User>
   readonly usernames: () => Iterable<string>
@@ -93,13 +93,13 @@ const operationsOf = ({ actions, areas }: Configuration, catalogue: Catalogue): 
     })),
   )
 
-/** All by name, the configured ones first. Of two of one name the configured one counts. */
+/** All by name, the configured ones first. If two have one name, the configured one counts. */
 const layered = <T>(
   configured: ReadonlyMap<string, T>,
   stored: readonly (readonly [string, T])[],
 ): ReadonlyMap<string, T> => new Map([...configured, ...stored.filter(([name]) => !configured.has(name))])
 
-/** The directory with what the store has of businesses and roles. What is disabled there is left out. */
+/** The directory with the businesses, funds and roles of the store. Those that are disabled there are left out. */
 function withStored(configured: Directory, { businesses, funds, roles }: StoredRecords): Directory {
   const fundsOf = Map.groupBy(
     funds.filter(({ disabled }) => !disabled),

@@ -19,7 +19,7 @@ const entryOf = (path: KeyPath): KeyPath | undefined => {
   return pattern && path.slice(0, pattern.length)
 }
 
-/** What is taken out, by key. An empty map: all below. */
+/** The parts that are taken out, by key. An empty map: all below. */
 type Gone = Map<string | number, Gone>
 
 function takeOut(gone: Gone, path: KeyPath): void {
@@ -50,7 +50,7 @@ function without(value: unknown, gone: Gone): unknown {
 }
 
 export interface ReadablePart {
-  /** Without the entries that could not be read. Of a section in `unreadable` nothing may be used. */
+  /** The configuration without the entries that could not be read. No part of a section in `unreadable` may be used. */
   readonly configuration: Configuration
   /** Sections that have no entries that could be read one by one. */
   readonly unreadable: ReadonlySet<unknown>

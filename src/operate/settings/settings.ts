@@ -8,7 +8,7 @@ import { configurationSchema, type ReadConfiguration, readConfiguration } from '
 /** What an extension adds to the configuration. */
 export interface AddedSettings extends Partial<Omit<AddedChecks, 'backends'>> {
   /**
-   * Keys with their schemas, by the section that they stand in: its path from the top level (`''`), such as `issuers.*`. The core
+   * Keys with their schemas, by the section that they are in: its path from the top level (`''`), such as `issuers.*`. The core
    * carries their values unread.
    */
   readonly keys?: Readonly<Record<string, TProperties>>
@@ -22,7 +22,7 @@ export interface AddedSettings extends Partial<Omit<AddedChecks, 'backends'>> {
 
 /** What is needed to read and check configuration files. */
 export interface Settings {
-  /** Of a whole file. */
+  /** The schema of a whole file. */
   readonly schema: typeof configurationSchema
   /** What extensions add to the checks. */
   readonly added: AddedChecks

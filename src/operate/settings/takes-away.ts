@@ -14,7 +14,7 @@ const same: Lessens = (before, after) => isDeepStrictEqual(before, after)
 /** `disabled` and `locked` may become true. */
 const mayClose: Lessens = (before, after) => after === true || same(before, after)
 
-/** What is allowed by `true` may become `false`. */
+/** A setting whose `true` allows something may become `false`. */
 const mayEnd: Lessens = (before, after) => after === false || same(before, after)
 
 /** A number may become lower. Without one another value counts, which may be lower. */
@@ -71,7 +71,7 @@ const business = section({
 const fund = section({ disabled: mayClose })
 const role = section({ disabled: mayClose, scopes: fewer })
 
-/** Whether a record allows no more after a change than before: of clients and users the same rule as for a reload. */
+/** Whether a record allows no more after a change than before: for clients and users the same rule as for a reload. */
 export const LESSENED = { client, user, business, fund, role } as const
 
 const configuration = section({

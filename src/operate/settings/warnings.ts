@@ -111,7 +111,7 @@ export function warnOfUnusedBackends(configuration: Configuration, problems: Pro
     if (!used.has(name)) problems.warn(['backends', name], 'is not used: no area and no action names it')
 }
 
-/** What those who write clients want to know of an operation. */
+/** What authors of clients want to know of an operation. */
 const WANTED = ['summary', 'description', 'data', 'examples'] as const
 
 /** Warns of each operation that leaves out what clients could know of it (C11.3.7). */
@@ -142,7 +142,7 @@ const wantedOf = (
 
 /**
  * Warns where data may change without a record in the audit trail (C12.1.1): of each operation that leaves none, and once
- * if no trail is kept beside operations that need it.
+ * if no trail is kept although operations need it.
  */
 export function warnOfUnrecordedChanges(
   configuration: Configuration,

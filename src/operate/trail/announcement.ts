@@ -1,7 +1,7 @@
 /**
- * How a command finds the service that runs on a data folder. A service announces its admin listener beside the lock that it
- * holds: that of its trail, or where none is kept that of its data folder (state/audit/write/lock.ts). An announcement counts only while
- * the lock is held: else the token would go to whoever listens at the address meanwhile.
+ * How a command finds the service that runs on a data folder. A service announces its admin listener next to the lock that it
+ * holds: the lock of its trail, or, where none is kept, that of its data folder (state/audit/write/lock.ts). An announcement
+ * counts only while the lock is held: otherwise the token would go to any program that listens at the address meanwhile.
  */
 import type { Buffer } from 'node:buffer'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -25,7 +25,7 @@ import { hasCode } from '../../base/kernel/thrown.ts'
 const POINTER = 'trail-folder'
 const PRIVATE_FILE = 0o600
 const PRIVATE_FOLDER = 0o700
-/** Milliseconds between two attempts to take the lock. */
+/** The time between two attempts to take the lock, in milliseconds. */
 const PERIOD = 1000
 
 /** The folder of the trail, where a configuration names none. */
@@ -71,10 +71,10 @@ export function findService({ data, trail }: ServiceFolders): Announced | undefi
   return undefined
 }
 
-/** Milliseconds that a service has to say that it lives. */
+/** How long a service has to say that it lives, in milliseconds. */
 const PROBE_WITHIN = 2000
 
-/** Whether a service runs on this host: one in another container announces an address that is none of this one. */
+/** Whether a service runs on this host: one in another container announces an address that is not this host's. */
 export const isOnThisHost = ({ host }: Announced): boolean => host === hostname()
 
 /** Whether a service can be reached from here. */
@@ -176,7 +176,7 @@ function tokenOf(content: Buffer, path: string): string {
 export async function readAdminToken(data: string, isService = false): Promise<string> {
   const path = adminTokenFile(data)
   await using file = await open(path, 'r')
-  // Of the open file, so that the file that was checked is the file that is read.
+  // Read from the open file, so that the file that was checked is the file that is read.
   const { mode, uid } = await file.stat()
   // A command of root's may read the token of the service's user.
   if (isService && isAnothers(uid))

@@ -177,14 +177,14 @@ const FORMATS: Readonly<Record<keyof typeof EXPORTS, Format>> = {
 }
 
 interface Question {
-  /** As it was written. */
+  /** The filters as they were written. */
   readonly texts: Readonly<Record<string, string>>
   /** Folders of copies. Without any, the trail of the service. */
   readonly folders: readonly string[]
   /** Said where nothing was found. */
   readonly nothing: string
   readonly singly?: boolean
-  /** How rows are printed that are no export. Default: as a table. */
+  /** How rows that are no export are printed. Default: as a table. */
   readonly otherwise?: Format
 }
 
@@ -232,7 +232,7 @@ function queryOf(texts: Question['texts']): AuditQuery {
 type AnswerPart =
   { readonly rows: readonly AuditRow[] } | { readonly progress: Progress } | { readonly end: ScanEnd }
 
-/** From files, in a thread of this process. Rejects with TrailReadError. */
+/** The answer from files, in a thread of this process. Rejects with TrailReadError. */
 async function* fromFolders(
   folders: readonly string[],
   query: AuditQuery,
@@ -250,10 +250,10 @@ type StreamedLine =
   | { readonly end: ScanEnd }
   | { readonly failed: string }
 
-/** Rows that are shown at once. */
+/** How many rows are shown at once. */
 const BATCH = 256
 
-/** From the answer of the operation. Rejects with TrailReadError or OperationError. */
+/** The parts from the answer of the operation. Rejects with TrailReadError or OperationError. */
 async function* fromLines(lines: AsyncIterable<string>): AsyncGenerator<AnswerPart> {
   let batch: AuditRow[] = []
   for await (const line of lines) {
@@ -330,7 +330,7 @@ class Shown {
   }
 }
 
-/** What the trail has not of the time that was asked for: whether anything was done then is not known. */
+/** The part of the requested time that the trail does not have: it is not known whether anything was done then. */
 function coverageText({ all, begins, removedFrom }: UncoveredTime): string {
   if (begins === undefined)
     return 'The trail has nothing of the time that was asked for: it has no record yet, or that time has not come.'
@@ -345,7 +345,7 @@ function coverageText({ all, begins, removedFrom }: UncoveredTime): string {
 /** The rest of the manifest, the chains and the anchors are not looked at here. */
 const VERIFY = 'Whether the trail is whole: postern audit verify'
 
-/** Of a trail on another machine nobody knows it here. */
+/** Up to when the trail is signed; for a trail on another machine, nobody knows it here. */
 async function signedUntilHere(folder: Promise<string | undefined>): Promise<string> {
   const found = await folder
   return found === undefined ? VERIFY : signedUntil([found], [])

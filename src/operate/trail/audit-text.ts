@@ -1,4 +1,4 @@
-/** Rows of the trail as people read them, and as CSV. Nothing in them reaches the terminal that would act on it. */
+/** Rows of the trail as people read them, and as CSV. They hold no characters that the terminal would act on. */
 import type { AuditRow } from '../../base/contracts/records/audit-query.ts'
 import { AUDIT_EVENTS } from '../../base/kernel/audit-events.ts'
 import { quoteClean } from '../../base/kernel/clean-text.ts'
@@ -82,7 +82,7 @@ export function recordText(row: AuditRow): string {
   return `${visible(row.time)}  ${visible(row.event)}  ${visible(row.outcome)}\n    ${title}\n    by       ${whoText(row)}\n${details.join('')}    record   ${visible(row.writer)} ${row.seq}\n`
 }
 
-/** `status 200, ms 12`; of what is nested `params.memberId 17`. */
+/** `status 200, ms 12`; for a nested value `params.memberId 17`. */
 function detailText(value: unknown, path = ''): string {
   if (typeof value !== 'object' || value === null) return joined([path, visible(value)])
   if (Array.isArray(value)) return joined([path, value.map((each) => visible(each)).join(', ')])
@@ -91,7 +91,7 @@ function detailText(value: unknown, path = ''): string {
     .join(', ')
 }
 
-/** The columns of CSV, and where each stands in a row. */
+/** The columns of CSV, and where each is in a row. */
 const COLUMNS: Readonly<Record<string, (row: AuditRow) => unknown>> = {
   time: ({ time }) => time,
   event: ({ event }) => event,

@@ -1,4 +1,4 @@
-/** The audit trail: what it is asked, which leaves a record itself (C12.5), its proof, and what is erased in it (C12.2.3). */
+/** The audit trail: questions to it, which leave a record themselves (C12.5), its proof, and what is erased in it (C12.2.3). */
 import { Buffer } from 'node:buffer'
 import { Readable } from 'node:stream'
 import {
@@ -107,7 +107,7 @@ function withoutWho(query: AdminRequest['query']): QueryTexts & Readonly<Record<
   return Object.fromEntries(names.flatMap((name) => (query[name] === undefined ? [] : [[name, query[name]]])))
 }
 
-/** As far as the next page has to know it. */
+/** The part of a position that the next page has to know. */
 const cursorOf = ({ day, time, writer, seq }: Position): string =>
   Buffer.from(JSON.stringify([day, time, writer, seq])).toString('base64url')
 

@@ -13,10 +13,10 @@ import type { Clock } from '../../base/kernel/clock.ts'
 import { Fault } from '../../base/kernel/faults.ts'
 import type { PastCaller, PastCall } from '../../base/contracts/processes/reports.ts'
 
-/** Calls that each process keeps. */
+/** How many calls each process keeps. */
 export const KEPT = { refused: 1000, allowed: 200 } as const
 
-/** Characters. A client chooses how long they are, and a thousand long ones would take too much memory. */
+/** The most characters of each text. A client chooses how long they are, and a thousand long ones would take too much memory. */
 const MOST = { path: 1024, accept: 512, contentType: 512, detail: 2000 } as const
 
 /** The same, with what another decision about the call needs and nobody sees. */
@@ -104,7 +104,7 @@ class Ring {
   }
 }
 
-/** Keeps the last calls below `/api`, and those that could not be read. Logins and tokens are none of them. */
+/** Keeps the last calls below `/api`, and those that could not be read. Logins and tokens are not among them. */
 export class PastCalls implements Pick<Recorder, 'decision'> {
   readonly #refused = new Ring(KEPT.refused)
   readonly #allowed = new Ring(KEPT.allowed)

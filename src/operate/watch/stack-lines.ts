@@ -1,14 +1,14 @@
 /**
- * Stacks tell the lines of the sources. The programs of the bundle import this first; the sources need it not. A map is read
- * when a stack is told that has a line of its file: Node's own `--enable-source-maps` reads all of them at the start, which
- * takes 50 MB.
+ * Makes stacks tell the lines of the sources. The programs of the bundle import this first; the sources do not need it. A map
+ * is read when a stack is told that has a line of its file: Node's own `--enable-source-maps` reads all of them at the start,
+ * which takes 50 MB.
  */
 import { readFileSync } from 'node:fs'
 import { SourceMap, type SourceMapPayload } from 'node:module'
 
 const BUNDLE = new URL('../../', import.meta.url).href
 
-/** By URL of the file. Undefined if its map cannot be read. */
+/** The maps by URL of the file. Undefined if its map cannot be read. */
 const maps = new Map<string, SourceMap | undefined>()
 
 function mapOf(url: string): SourceMap | undefined {
@@ -36,7 +36,10 @@ function told(site: NodeJS.CallSite & { toString(): string }): string {
   return text.replace(`${url}:${line}:${column}`, () => place)
 }
 
-/** As Node tells it, whose own errors have their code in `toString`. An error that cannot be told must not hide the stack. */
+/**
+ * The error as Node tells it: Node's own errors have their code in `toString`. An error that cannot be told must not hide the
+ * stack.
+ */
 function headOf(error: Error): string {
   try {
     return String(error)

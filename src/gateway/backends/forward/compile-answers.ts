@@ -15,7 +15,7 @@ import type { OperationUpstream } from './schema/schema.ts'
 
 /** Statuses of the protocol that may stand for an upstream's own (C2). */
 const STATUSES: ReadonlySet<number> = new Set([400, 404, 405, 406, 413, 414, 415, 429, 431, 500, 503])
-/** Those of an upstream's 4xx that never pass as its own (C8.4). */
+/** The 4xx statuses of an upstream that never pass as its own (C8.4). */
 const NOT_OWN: ReadonlySet<string> = new Set(['401', '403', '407'])
 
 type AnswerConfig = Pick<
@@ -24,7 +24,7 @@ type AnswerConfig = Pick<
 >
 
 /**
- * Compiles the keys that say what comes back (C8.8): those that are given.
+ * Compiles those keys about answers (C8.8) that are given.
  * @param at the section that holds them
  * @param targets where the calls are sent
  */
@@ -167,7 +167,7 @@ function reportStatus(status: number, at: KeyPath, problems: Problems): void {
   if (!STATUSES.has(status)) problems.error(at, `expected one of ${[...STATUSES].join(', ')}, got ${status}`)
 }
 
-/** What is known of a backend or operation beside its section `xml`. */
+/** What is known of a backend or operation besides its section `xml`. */
 export interface XmlContext {
   readonly format: BackendFormat
   readonly payload: Payload

@@ -36,7 +36,7 @@ import { type CallShape, usedIn, type UsedTemplate } from '../templates/check-te
 import type { BodyConfig } from './schema/schema.ts'
 
 interface BodyContext {
-  /** That of the backend, or of the operation. */
+  /** The format of the backend, or of the operation. */
   readonly format: 'json' | 'xml'
   /** The method that is sent. */
   readonly method: string
@@ -264,7 +264,7 @@ function isClosedWithin(schema: BodySchema | undefined, within: Set<BodySchema>)
   )
 }
 
-/** Builds the body with something in the place of each placeholder: what no call could be sent is told now. */
+/** Builds the body with a value for each placeholder: a recipe that no call could send is reported now. */
 function checkFormat(recipe: BodyRecipe, path: KeyPath, problems: Problems): void {
   const { template, format } = recipe
   if (template === undefined) return
@@ -287,7 +287,7 @@ function checkFormat(recipe: BodyRecipe, path: KeyPath, problems: Problems): voi
 
 const SAMPLE: Leaf = { kind: 'constant', value: 'x' }
 
-/** What a recipe names, and how: for `checkTemplates`. @param at the section `upstream` */
+/** The templates of a recipe, and how they are used: for `checkTemplates`. @param at the section `upstream` */
 export function usedInBody(
   { template, set, require: required }: BodyRecipe,
   at: KeyPath,

@@ -176,7 +176,7 @@ function compileTarget(source: string, at: KeyPath, problems: Problems) {
   return undefined
 }
 
-/** What stands for a placeholder is judged with each call. */
+/** The value of a placeholder is checked with each call. */
 function compileHost(source: string, at: KeyPath, problems: Problems): Template | undefined {
   const template = parseOrReport(source, at, problems)
   const problem = hostProblem(template.map((part) => (part.kind === 'text' ? part.text : 'x')).join(''))

@@ -67,7 +67,7 @@ function compileRequest(config: RequestConfig, at: KeyPath, problems: Problems):
   }
 }
 
-/** What an operation and its backend say name by name: for one name, the operation wins. */
+/** Merges by name what an operation and its backend say: where both have a name, the operation wins. */
 const mergeNamed = (
   shared: RequestRules,
   own: RequestChanges,
@@ -172,7 +172,7 @@ function compileHeaders(
 
 function headerProblem(name: string, template: Template): string | undefined {
   if (isMadeByPostern(name)) return 'is a header that Postern makes itself'
-  // Of what could not be read, that is told.
+  // The problem of a template that could not be read is reported already.
   if (template.length === 0) return undefined
   if (PRINTABLE.test(template.map((part) => (part.kind === 'text' ? part.text : part.written)).join('')))
     return undefined
@@ -188,7 +188,7 @@ function reportRequestHeaders(names: readonly string[], at: KeyPath, problems: P
 
 type ExchangeConfig = Omit<OperationUpstream, 'backend'>
 
-/** What an operation says. What it does not say is the backend's. */
+/** The keys that an operation sets. All others are the backend's. */
 type ExchangeChanges = Partial<Omit<ExchangeRules, 'timeouts'>> & RequestChanges
 
 /** Compiles the keys of a backend or operation (C8.7) that are given. @param at the section that holds them */
@@ -228,14 +228,14 @@ export function reportTwoOfOneHeader(
 }
 
 export interface ForwardedOperation {
-  /** Absent: it says nothing different. */
+  /** Absent: the operation says nothing different. */
   readonly upstream: OperationUpstream | undefined
   readonly calls: CallShape
   /** The client's method; GET includes HEAD. */
   readonly method: string
   /** Whether its answers are of types of their own, without an envelope (C7.1). */
   readonly producesOwn: boolean
-  /** By which names calls of the backend tell the business. */
+  /** The names by which calls of the backend tell the business. */
   readonly bound: BoundNames
   /** Media types of bodies that stream through; undefined: none do. */
   readonly consumes: readonly string[] | undefined

@@ -42,7 +42,7 @@ export type ResponseSource = Readonly<Pick<CallForwarding, 'url' | 'redirected'>
 
 const FOLLOWED: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
-/** Milliseconds: the shortest timer there is. */
+/** The shortest timer there is, in milliseconds. */
 const AT_ONCE = 1
 
 const UNAUTHORIZED = 401
@@ -51,7 +51,7 @@ const UNAUTHORIZED = 401
 export class CallForwarding<T = BackendAnswer> implements Forwarding, UpstreamRequest {
   readonly method: string
   readonly path: string
-  /** Of the attempt under way, credentials included. */
+  /** The headers of the attempt under way, credentials included. */
   headers: HeaderText
   readonly host: string | undefined
   readonly body: Buffer | Readable | undefined
@@ -66,10 +66,10 @@ export class CallForwarding<T = BackendAnswer> implements Forwarding, UpstreamRe
   readonly #backend: ForwardingBackend<T>
   readonly #settle: Settle<T>
   readonly #retries: number
-  /** Without our credentials. */
+  /** The headers without our credentials. */
   readonly #common: HeaderText
   #authorized: Authorized | undefined
-  /** Whether it was sent again with other credentials, which happens once. */
+  /** Whether the call was sent again with other credentials, which happens once. */
   #isRenewed = false
   /** The targets of all attempts, the latest one included. */
   #tried: Tried = NONE_TRIED
@@ -148,7 +148,7 @@ export class CallForwarding<T = BackendAnswer> implements Forwarding, UpstreamRe
     }
   }
 
-  /** Of the latest attempt. Made when it is asked for. */
+  /** The URL of the latest attempt. Made when it is asked for. */
   get url(): HttpUrl {
     const target = this.#tried.at(-1) ?? this.#backend.targets.choose(NONE_TRIED)
     return this.redirected?.url ?? urlOf(target, this.path)
@@ -220,7 +220,7 @@ function bodyOf({ body, method }: Call, sent: string): Buffer | Readable | undef
   if (body.kind === 'none') return undefined
   const isMade = body.kind === 'bytes' && !isBodiless(sent)
   if (isBodiless(method) && !isMade) throw new Fault('body_unexpected')
-  // Only a report-only area lets a body come this far that the configuration knows nothing of.
+  // Only in a report-only area does a body come this far that the configuration does not know.
   if (isBodiless(sent)) return undefined
   if (body.kind === 'bytes') return body.bytes
   if (body.kind === 'stream') return body.stream

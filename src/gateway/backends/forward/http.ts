@@ -45,7 +45,7 @@ import { checkHealth, UpstreamTarget, UpstreamTargets } from './target/targets.t
 import { compileHoldsAddress, LinkHeaders, type LinkRules } from './target/upstream-addresses.ts'
 import { type CallTargets, VaryingTargets } from './target/varying-targets.ts'
 
-/** Views for where calls go that an operation keeps; to make one costs some microseconds. */
+/** How many views for call targets an operation keeps; to make one costs some microseconds. */
 const MOST_VIEWS = 200
 
 /** Forwards calls to an HTTP upstream (C8.1 to C8.4). */
@@ -68,10 +68,10 @@ export class HttpBackend implements Backend, ForwardingBackend {
   readonly #query: QueryTemplate | undefined
   /** For queries that a module sends: it may use names that a client may not. */
   readonly #ownQuery: QueryTemplate | undefined
-  /** Of its calls, where they differ from those of the connections. */
+  /** The timeouts of its calls, where they differ from those of the connections. */
   readonly timeouts: UpstreamTimeouts | undefined
   readonly #refusals: Refusals
-  /** Undefined: they are all alike. */
+  /** Undefined: all successes are alike. */
   readonly #successes: Successes | undefined
   /** Undefined: no headers pass beyond the defaults. */
   readonly #links: LinkHeaders | undefined
@@ -83,7 +83,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
 
   /**
    * @param owner the backend that this is a view of: it checks the health of the targets, and closes them
-   * @param at where the calls of the view go, if these of its owner differ in it
+   * @param at where the calls of the view go, if the calls of its owner do not all go to the same place
    */
   constructor(rules: HttpBackendRules, clock: Clock, owner?: HttpBackend, at?: CallTargets) {
     this.name = rules.name
@@ -157,7 +157,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
   }
 
   /**
-   * What a call is sent by: this, but where its target or host differ from those of other calls.
+   * The backend that sends a call: this one, or a view of it if target or host differ from call to call.
    * @throws Fault `business_value_missing`, `unsendable_value`, `unsendable_argument`, `upstream_unreachable`
    */
   at(call: Call): this {
@@ -232,12 +232,12 @@ export class HttpBackend implements Backend, ForwardingBackend {
     return this.#query === undefined ? query : this.#query(call, query)
   }
 
-  /** The same of a query that code of the user's gave. */
+  /** The same for a query that the user's own code gave. */
   queryOfOwn(call: Call, query: string): string {
     return this.#ownQuery === undefined ? query : this.#ownQuery(call, query)
   }
 
-  /** The method that is sent. A HEAD asks for what a GET would, and so goes as one or as whatever GET stands for. */
+  /** The method that is sent. A HEAD asks for what a GET would, and so is sent as HEAD or as the method that replaces GET. */
   methodOf({ method }: Call): string {
     const own = this.rules.method
     return own === undefined || (method === 'HEAD' && own === 'GET') ? method : own
@@ -302,7 +302,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
     return this.#refusals.answer(verdict, refusal, stopped)
   }
 
-  /** What of an upstream's headers reaches the client (C8.3, C8.8). */
+  /** The headers of an upstream that reach the client (C8.3, C8.8). */
   passedHeaders(
     call: Call,
     headers: IncomingHttpHeaders,

@@ -1,7 +1,7 @@
 /**
  * Names by which calls tell the service their business (C8.7, T4.8). A service may look for such a name in the query, the
- * headers and the body alike, and go by the first that it finds. So what an operation says in one of these places is kept
- * out of what clients send in all of them, for all operations of the backend.
+ * headers and the body alike, and use the first one that it finds. So a name that an operation uses in one of these places is
+ * kept out of all of them in what clients send, for all operations of the backend.
  */
 import type { KeyPath, Problems } from '../../../base/config/problems.ts'
 import type { WrittenTree } from '../../../base/config/schema.ts'
@@ -19,13 +19,13 @@ import { schemaAt } from './compile-body.ts'
 import type { ExchangeRules } from './rules.ts'
 import type { OperationUpstream } from './schema/schema.ts'
 
-/** The codes of the address, and the values of the business. */
+/** Whether a template holds a code of the address, or a value of the business. */
 const tellsBusiness = (template: Template): boolean =>
   placeholdersIn(template).some(
     ({ to }) => to.kind === 'value' || (to.kind === 'name' && (to.name === 'business' || to.name === 'fund')),
   )
 
-/** A text that is no template is reported where it stands. */
+/** A text that is no template is reported where it is written. */
 const textTellsBusiness = (text: string): boolean => {
   const template = parseTemplate(text)
   return typeof template !== 'string' && tellsBusiness(template)
@@ -181,7 +181,7 @@ const isLike = (name: string) => {
 const isDeclared = (name: string, declared: readonly string[]): boolean =>
   declared.map(decodedMemberReadings).some(isLike(name))
 
-/** What HTTP itself reads is no name of a business. */
+/** A header that HTTP itself reads is not a name of the business. */
 const keptHeaders = (names: readonly string[]): ReadonlySet<string> =>
   new Set(
     names
@@ -202,7 +202,7 @@ function keptQuery({ bound, rules, calls, at }: KeptContext, problems: Problems)
   return { names, declared }
 }
 
-/** Undefined: nothing of the client's body reaches the service in its own place, or its schema says what does. */
+/** Undefined if no part of the client's body reaches the service in its own place, or its schema says which members do. */
 function keptMembers(
   { bound, rules, recipe, calls, at }: KeptContext,
   problems: Problems,
@@ -229,7 +229,7 @@ function keptMembers(
   return undefined
 }
 
-/** Names that no field of a form may hide which goes on byte for byte: all but those that the operation has itself. */
+/** Names that no field may hide in a form that is sent on byte for byte: all except those that the operation has itself. */
 export function hiddenNames(
   { names }: BoundNames,
   { set, require: required }: BodyRecipe,
@@ -258,7 +258,7 @@ const isOfDocument = (
 ): boolean =>
   recipe?.template !== undefined || format !== 'xml' || (xml !== undefined && xml.root === undefined)
 
-/** The members that a closed schema allows, of a document those of its roots; undefined: a client may add others. */
+/** The members that a closed schema allows, for a document those of its roots; undefined: a client may add others. */
 function closedNames(schema: BodySchema | undefined, isDocument: boolean): readonly string[] | undefined {
   if (schema?.additionalProperties !== false) return undefined
   const properties = Object.entries(schema.properties ?? {})
@@ -278,7 +278,7 @@ const WITH_NAMES =
 
 const mayHoldNames = (type: string): boolean => WITH_NAMES.test(type)
 
-/** Names or operations that a message tells. */
+/** How many names or operations a message lists. */
 const TOLD = 5
 
 const listedNames = (names: readonly string[]): string => {

@@ -1,4 +1,4 @@
-/** What would be sent for a call that nobody makes (C14.1), and rules in which `***` stands for what is told to nobody. */
+/** The request that would be sent for a call that nobody makes (C14.1), and rules with `***` in place of what nobody may see. */
 import { Buffer } from 'node:buffer'
 import { buffer } from 'node:stream/consumers'
 import type { Call, SentRequest } from '../../../base/contracts/calls/backend.ts'
@@ -34,7 +34,7 @@ export function maskedRules(rules: HttpBackendRules, secrets: Secrets): HttpBack
   }
 }
 
-/** Of a backend whose calls differ in where they go. A target or a host is told unless a secret says it. */
+/** The rules of a backend whose calls differ in where they go. Target and host are shown unless a secret says them. */
 export function maskedTargets(
   { target, host: template }: VaryingRules,
   { addresses, host }: Pick<CallTargets, 'addresses' | 'host'>,
@@ -58,7 +58,7 @@ const UNKNOWN_ADDRESS: UpstreamAddress = {
   host: MASK,
 }
 
-/** Not even the length of what it stands for is seen. */
+/** The mask does not even show the length of the value that it replaces. */
 function maskedCredentials({ name, templates }: Credentials): Credentials {
   const line = headerLine(name, MASK)
   return { name, templates, renewable: false, line: () => line, refused: () => false }
@@ -75,7 +75,7 @@ function maskedBody(
     ...recipe,
     template: template && withLeaves(template, shownLeaf),
     set: set.map(({ pointer, leaf }) => ({ pointer, leaf: shownLeaf(leaf) })),
-    // Judged by the real values before.
+    // The call was checked with the real values before.
     require: [],
   }
   const made = bodyMaking(shown, [])
@@ -90,11 +90,11 @@ function maskedLeaf(leaf: Leaf, secrets: Secrets): Leaf {
     : { kind: 'template', template }
 }
 
-/** Fills what credentials are made of, as a call would, and leaves it. @throws Fault as `Credentials.line` */
+/** Fills the templates of credentials as a call would, and drops the result. @throws Fault as `Credentials.line` */
 export function tryCredentials(credentials: Credentials | undefined, call: Call): void {
   if (credentials === undefined) return
   if (!credentials.renewable) void credentials.line(call)
-  // With these a token would be fetched.
+  // `line` of renewable credentials would fetch a token: only their templates are filled.
   for (const { template } of credentials.templates) {
     const text = compileFreeText(template)
     if (typeof text !== 'string') text(call)
@@ -119,6 +119,6 @@ export async function sentRequest(
   }
 }
 
-/** A socket stands as in nginx: `http://unix:/run/a.sock:/path`. */
+/** A socket is written as in nginx: `http://unix:/run/a.sock:/path`. */
 const urlAt = ({ origin, socketPath, basePath }: UpstreamAddress, path: string): string =>
   `${socketPath === undefined ? origin : `http://unix:${socketPath}:`}${basePath}${path}`

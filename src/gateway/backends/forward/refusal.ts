@@ -35,7 +35,7 @@ interface RefusalRules {
   readonly conceals?: boolean
   /** Their origins are addresses of the upstream, too. */
   readonly redirects: RedirectRules | undefined
-  /** Where errors stand in the upstream's own answers; undefined: in envelopes of a 4xx only. */
+  /** Where errors are in the upstream's own answers; undefined: in envelopes of a 4xx only. */
   readonly errors: OwnErrors | 'problem' | undefined
   /** Statuses that stand for the upstream's own 4xx; undefined: none. */
   readonly errorStatus: ReadonlyMap<number, number> | undefined
@@ -47,9 +47,9 @@ export interface UpstreamRefusal {
   readonly body: Buffer | PieceSource
 }
 
-/** Bytes of a refusal that are read. */
+/** The most bytes of a refusal that are read. */
 const LONGEST = 64 * 1024
-/** Milliseconds for which the rest of a refusal that comes slowly is waited for. */
+/** How long the rest of a refusal that comes slowly is waited for, in milliseconds. */
 const PATIENCE = 5000
 
 const ENVELOPE_PARSERS: Readonly<Record<Format, (bytes: Buffer) => JsonValue>> = {
@@ -72,10 +72,10 @@ export class Refusals {
   }
 
   /**
-   * What the client gets of a refusal (C8.4, C8.8): the upstream's own errors where its verdict lets them pass and they
+   * The client's answer to a refusal (C8.4, C8.8): the upstream's own errors where its verdict lets them pass and they
    * can be read. A promise only where the rest of its body is waited for.
    * @param stopped why a redirect was not followed, for the log
-   * @throws Fault that of the verdict, where there are none
+   * @throws Fault the verdict's, where there are no errors of the upstream
    */
   answer(
     given: StatusVerdict,
@@ -96,7 +96,7 @@ export class Refusals {
     return readSlow(body).then((bytes) => this.#answerWith(bytes, refusal, fault))
   }
 
-  /** What the client gets of a 200 in which errors were found (C8.8). @throws Fault where it is told none of them */
+  /** The client's answer to a 200 in which errors were found (C8.8). @throws Fault where it is told none of them */
   answerFound(found: readonly FoundError[], { statusCode, headers }: UpstreamHead): BackendAnswer {
     const fault = new Fault('upstream_broken', {
       detail: `the upstream answered ${statusCode} with an error${codesOf(found)}`,
@@ -127,7 +127,7 @@ export class Refusals {
     return this.#answerOwn(found, refusal, fault)
   }
 
-  /** @throws Fault where they are not told */
+  /** @throws Fault where the client is not told the errors */
   #answerOwn(
     found: readonly FoundError[],
     { statusCode, headers }: UpstreamHead,
@@ -162,7 +162,7 @@ export class Refusals {
     return this.#told(errors, fault, isRefusal ? undefined : statusCode)
   }
 
-  /** @param failed the upstream's status, if it says nothing of an error that is the client's */
+  /** @param failed the upstream's status, if it does not say that the error is the client's */
   #told(errors: readonly BackendError[], fault: Fault, failed?: number): BackendAnswer {
     if (errors.length === 0) throw fault
     return {
@@ -209,7 +209,7 @@ export class Refusals {
 
 type UpstreamHead = Pick<UpstreamRefusal, 'statusCode' | 'headers'>
 
-/** That of the first code, but where one of them stands for a status that tells nothing. */
+/** The status of the first code, unless one of the codes stands for a status that tells nothing. */
 function statusOf(
   codes: readonly (string | undefined)[],
   statuses: ReadonlyMap<string, number>,
@@ -218,7 +218,7 @@ function statusOf(
   return all.find((status) => status >= SERVER_ERROR) ?? all[0]
 }
 
-/** For the log. */
+/** The code of the first error, for the log. */
 function codesOf(found: readonly FoundError[]): string {
   const [first] = found.flatMap(({ code }) => (code === undefined ? [] : [printable(code)]))
   return first === undefined ? '' : ` of the code ${first}`
@@ -247,7 +247,7 @@ const errorHeaders = ({ facts }: Fault): Record<string, string> => ({
   ...(facts.contentRange !== undefined && { 'content-range': facts.contentRange }),
 })
 
-/** Replaces what holds an address of the upstream by the words of the table (C8.8). */
+/** Replaces each text that holds an address of the upstream by the words of the table (C8.8). */
 const withoutAddresses = (
   errors: readonly BackendError[],
   holdsAddress: HoldsAddress,

@@ -20,7 +20,7 @@ const PLAIN = /^(?:[!-$&-~](?:[ -$&-~]*[!-$&-~])?)?$/
 const UNSAFE = /^ +|(?<! ) +$|[^ -$&-~]+/g
 
 /**
- * A value that stands safely in one header line (no CR, LF or other control) and stands for one text only:
+ * A value that is safe in one header line (no CR, LF or other control) and stands for one text only:
  * percent-encoded UTF-8 wherever it is not printable ASCII, `%` itself included. Upstreams decode it once.
  */
 export const headerValue = (text: string): string =>
@@ -61,13 +61,14 @@ function callerOf(principal: Principal): HeaderText {
   return text
 }
 
-/** Seconds. Upstreams reject a token beyond it. */
+/** How long a signed token is valid, in seconds. Upstreams reject it after that. */
 const LIFE = 60
-/** Milliseconds that a token is sent with further calls: whoever gets it last has as long again to check it. */
+/** How long a token is sent with further calls, in milliseconds: the service that gets it last has as long again to check it. */
 const REUSE = (LIFE / 2) * 1000
 /**
- * Tokens per principal: a client that calls for thousands of funds in half a minute pays a signature for some of them.
- * In a Map, since an lru-cache reserves room for all its entries when it is made, and there is one per principal.
+ * How many tokens are kept per principal: a client that calls for thousands of funds in half a minute pays a signature for
+ * some of them. In a Map, because an lru-cache reserves room for all its entries when it is made, and there is one per
+ * principal.
  */
 const MOST_KEPT = 64
 
@@ -75,7 +76,7 @@ interface Kept {
   readonly header: HeaderText
   /** The key that signed it: where that is withdrawn, upstreams refuse the token. */
   readonly key: KeyStanding
-  /** Clock.monotonic(). */
+  /** Until when the token is sent, by Clock.monotonic(). */
   readonly until: number
 }
 
@@ -145,7 +146,7 @@ export interface RequestHeaderRules {
   readonly types: AnswerTypes | undefined
   readonly forwarded: 'on' | 'off'
   readonly forwardAuthorization: boolean
-  /** Whose header takes the place of a client's, as the configured headers do. */
+  /** The credentials whose header takes the place of a client's, as the configured headers do. */
   readonly credentials: Credentials | undefined
   readonly headers: FixedHeaders
 }
@@ -153,7 +154,7 @@ export interface RequestHeaderRules {
 /** Writes the headers of the upstream request (C8.2), but for who calls, credentials, and what frames it. */
 export type RequestHeaders = (call: Call) => HeaderText
 
-/** Nothing of the client's is among Postern's own names: those were taken out of it (base/http/head/header-text.ts). */
+/** None of the client's headers has one of Postern's own names: those were taken out (base/http/head/header-text.ts). */
 export function compileRequestHeaders(rules: RequestHeaderRules): RequestHeaders {
   const asked = compileRequested(rules)
   const { credentials } = rules
@@ -188,7 +189,7 @@ function clientsOwn(headers: Call['headers']): HeaderText {
   return text
 }
 
-/** Without the headers of these names, folded: in no spelling that an upstream may read as the same. */
+/** The client's headers without these names (folded), in any spelling that an upstream may read as the same. */
 const clientsOwnBut =
   (replaced: ReadonlySet<string>) =>
   (headers: Call['headers']): HeaderText => {
@@ -201,7 +202,7 @@ const clientsOwnBut =
 const requested = (accept: string, version: number): HeaderText =>
   followedBy(headerLine('accept', accept), headerLine('x-postern-action-version', String(version)))
 
-/** The upstream's exactly one Accept (C8.2), and the version. There are as many of them as actions have versions. */
+/** The one Accept header that the upstream gets (C8.2), and the version. There are as many of them as actions have versions. */
 function compileRequested({ vendor, format, payload, types }: RequestHeaderRules): RequestHeaders {
   const listed = [...(types?.keys() ?? [])]
   const known = { plain: new Map<number, HeaderText>(), versioned: new Map<number, HeaderText>() }

@@ -17,39 +17,39 @@ import type { Identify, RequestHeaderRules } from './request.ts'
 import type { EjectionRules, HealthCheckRules, TargetChanged } from './target/targets.ts'
 import type { VaryingRules } from './target/varying-targets.ts'
 
-/** What an upstream is sent (C8.7). */
+/** The rules for requests to an upstream (C8.7). */
 export interface RequestRules extends RequestTemplates {
   /** The only names, decoded, of a client's query that pass; undefined: all that may. */
   readonly queryOnly: readonly string[] | undefined
   readonly strictQuery: boolean
   /** The only headers of a client that pass, in lower case; undefined: all that may. */
   readonly requestHeaders: ReadonlySet<string> | undefined
-  /** Undefined: the client's. */
+  /** Undefined: the client's method. */
   readonly method: string | undefined
   readonly timeouts: UpstreamTimeouts
   /** Further attempts at a call that may be repeated (C8.5). */
   readonly retries: number
 }
 
-/** What a section says of a request. What it does not say is the backend's, or as the client sent it. */
+/** The rules for a request that a section sets. The others are the backend's, or the request stays as the client sent it. */
 export type RequestChanges = Partial<Omit<RequestRules, 'timeouts'>> & {
   readonly timeouts?: Partial<UpstreamTimeouts>
 }
 
 export interface XmlSetting {
-  /** With the keys of the backend that an operation leaves out. */
+  /** The section with the keys of the backend that an operation leaves out. */
   readonly section: XmlSection
   /** Undefined: the dialect is Postern's. */
   readonly rules: PlainXmlRules | undefined
 }
 
-/** What an operation may say differently from its backend (C8.7). */
+/** The rules that an operation may set differently from its backend (C8.7). */
 export interface ExchangeRules extends RequestRules {
   readonly forwardAuthorization: boolean
   readonly credentials: Credentials | undefined
   readonly format: 'json' | 'xml'
   readonly payload: Payload
-  /** What answers of other media types are read as; undefined: there are none (C8.8). */
+  /** How answers of other media types are read; undefined: there are none (C8.8). */
   readonly types: AnswerTypes | undefined
   readonly xml?: XmlSetting | undefined
   /** Which parts of the data may be asked for besides those of the upstream's own bytes (C8.8). */
@@ -58,7 +58,7 @@ export interface ExchangeRules extends RequestRules {
   readonly forwarded: 'on' | 'off'
   /** Response headers that pass beyond the defaults. */
   readonly responseHeaders: readonly string[]
-  /** Where errors stand in the upstream's answers; undefined: in envelopes of a 4xx only (C8.8). */
+  /** Where errors are in the upstream's answers; undefined: in envelopes of a 4xx only (C8.8). */
   readonly errors: OwnErrors | 'problem' | undefined
   /** Statuses that stand for the upstream's own 4xx; undefined: none (C8.8). */
   readonly errorStatus: ReadonlyMap<number, number> | undefined

@@ -30,9 +30,9 @@ const isPlain = (rules: SuccessRules): boolean =>
 
 const PARTIAL_CONTENT = 206
 
-/** Bytes of a body that are dropped; what is longer closes its connection. */
+/** The most bytes of a body that are dropped; a longer body closes its connection. */
 const MOST_DROPPED = 1024 * 1024
-/** Milliseconds for which its end is waited for. */
+/** How long the end of a dropped body is waited for, in milliseconds. */
 const PATIENCE = 5000
 
 /** Headers about bytes that nobody gets. */
@@ -67,7 +67,7 @@ export class Successes {
     return isPlain(rules) ? undefined : new Successes(rules, refusals)
   }
 
-  /** @throws Fault `upstream_broken` for what is not as the configuration says */
+  /** @throws Fault `upstream_broken` for an answer that is not as the configuration says */
   answer(call: Call, response: UpstreamResponse, headers: ResponseHeaders): BackendAnswer {
     const { statusCode: status } = response
     const search = this.#searchOf(call, response)

@@ -9,7 +9,7 @@ import { Fault } from '../../../base/kernel/faults.ts'
 /** The file of a `memory` backend: collections of records, and what each action does with one of them. */
 export interface MemoryFile {
   readonly collections: Readonly<Record<string, CollectionFacts>>
-  /** By `area/action` as in the configuration (`member-data/member-detail/{memberId}`), then by method. */
+  /** The rules by `area/action` as in the configuration (`member-data/member-detail/{memberId}`), then by method. */
   readonly actions: Readonly<Record<string, Readonly<Record<string, MemoryRule>>>>
 }
 
@@ -20,7 +20,7 @@ export interface CollectionFacts {
   readonly key: string
   /** Every field a record may have: a JSON Schema per name. Writes of others are refused. */
   readonly fields: Readonly<Record<string, BodySchema>>
-  /** By business code (`ACME`), or business and fund code (`ACME/SUPER1`). */
+  /** The records by business code (`ACME`), or by business and fund code (`ACME/SUPER1`). */
   readonly records: Readonly<Record<string, readonly JsonObject[]>>
 }
 
@@ -114,7 +114,7 @@ function withFields(name: string, { fields, ...facts }: CollectionFacts): Collec
   throw new RangeError(`${pathText(path)} ${message}${hint === undefined ? '' : ` — ${hint}`}`)
 }
 
-/** Faults keep names that a client sent to themselves; these stand in the operator's own file, and are shown. */
+/** Faults do not repeat names that a client sent; these are in the operator's own file, and are shown. */
 function readValue(bytes: Uint8Array): JsonValue {
   try {
     const value = parseJson(bytes, FILE_LIMITS)

@@ -88,9 +88,9 @@ export class MemoryBackend implements Backend {
   readonly name: string
   readonly format = 'value'
   readonly payload = 'bare'
-  /** It reads no headers, conditions neither. */
+  /** It reads no headers, not even conditions. */
   readonly requestHeaders: ReadonlySet<string> = new Set()
-  /** By `METHOD area/action`. */
+  /** The operations by `METHOD area/action`. */
   readonly #operations: ReadonlyMap<string, Operation>
   readonly #funds: FundRegistry | undefined
 
@@ -152,7 +152,10 @@ function operationsOf({ collections, actions }: MemoryFile): ReadonlyMap<string,
   return operations
 }
 
-/** `base` with `changes` laid over it, objects field by field, all else whole. Neither is changed: answers may hold them. */
+/**
+ * `base` with `changes` laid over it: objects field by field, everything else as a whole. Neither is changed: answers may
+ * hold them.
+ */
 export function merged(base: JsonObject, changes: JsonObject): JsonObject {
   const result = Object.assign(Object.create(null) as JsonObject, base)
   for (const [name, value] of Object.entries(changes)) {
@@ -201,8 +204,8 @@ export class MemoryCollection {
 
   /**
    * @returns the new record's key
-   * @param readKey undefined for a text that can be no key
-   * @throws Fault body_invalid naming the field: missing, unknown, ill-typed, or a key that is taken or can be none
+   * @param readKey undefined for a text that cannot be a key
+   * @throws Fault body_invalid naming the field: missing, unknown, ill-typed, or a key that is taken or is not possible
    */
   create<K extends string>(
     place: string,

@@ -1,5 +1,5 @@
 /**
- * The body that an upstream is sent in place of a client's (C8.7). It is made from plain data, since large ones are made on
+ * The body that an upstream is sent in place of a client's (C8.7). It is made from plain data, because large ones are made on
  * other threads.
  */
 import { Buffer } from 'node:buffer'
@@ -58,7 +58,7 @@ interface Filling {
   readonly format: Format
   readonly values: PlaceholderValues
   readonly client: JsonValue | undefined
-  /** Bytes. */
+  /** The most bytes of the body. */
   readonly most: number
 }
 
@@ -106,7 +106,7 @@ export function buildBody(
   return bytes !== undefined && bytes.length > most ? tooLarge() : bytes
 }
 
-/** Checks a form that goes on byte for byte. */
+/** Checks a form that is sent on byte for byte. */
 function checkForm(bytes: Uint8Array, { kept = [] }: BodyRecipe, needed: readonly PlacedValue[]): void {
   if (needed.length + kept.length === 0) return
   const form = decodeUtf8(bytes)
@@ -144,7 +144,7 @@ const placed = (leaves: readonly PlacedLeaf[], filling: Filling): readonly Place
   leaves.map(({ pointer, leaf }) => {
     const value = valueOf(leaf, filling)
     if (value === undefined) throw missing(leaf)
-    // Copied: what is set may be a part of the body that it is set in.
+    // Copied: the value may be a part of the body in which it is set.
     return { pointer, value: copyOf(value) }
   })
 
@@ -199,7 +199,7 @@ function checked(text: string, placeholder: Placeholder, { format }: Filling): s
   )
 }
 
-/** JSON of a tree, counted while it is made: one value may stand in many places. */
+/** JSON of a tree, counted while it is made: one value may be in many places. */
 class JsonText {
   readonly #filling: Filling
   #length = 0
@@ -241,7 +241,7 @@ class JsonText {
 const followedBy = (text: string, part: string | undefined): string =>
   part === undefined ? text : text === '' ? part : `${text},${part}`
 
-/** What a tree stands for. Undefined: it is left out. */
+/** The value of a tree. Undefined: it is left out. */
 function treeValue(tree: BodyTree, filling: Filling): JsonValue | undefined {
   switch (tree.kind) {
     case 'list':
@@ -292,7 +292,7 @@ function formPart(text: string, name: string): string {
 }
 
 interface Extent {
-  /** Characters of all that is no placeholder. */
+  /** How many characters the text outside placeholders has. */
   readonly fixed: number
   readonly placeholders: readonly Placeholder[]
 }

@@ -35,7 +35,7 @@ export interface CallShape {
   readonly body?: ClientsBody | undefined
   /** Declared parameters of the query (C4.11). */
   readonly query?: readonly DeclaredParameter[] | undefined
-  /** Whether tokens of several issuers are accepted (C11.2), so that `{issuer}` stands for something. */
+  /** Whether tokens of several issuers are accepted (C11.2), so that `{issuer}` has a value. */
   readonly severalIssuers?: boolean
 }
 
@@ -45,7 +45,7 @@ interface DeclaredParameter {
   readonly default: ScalarValue | undefined
 }
 
-/** How an absent value is taken where a placeholder stands (C8.7). */
+/** How an absent value is treated in the place of a placeholder (C8.7). */
 type Where =
   /** A whole segment of a path. */
   | 'segment'
@@ -80,7 +80,7 @@ export const usedText = (template: Template, at: KeyPath, isShared: boolean): Us
   isShared,
 })
 
-/** Of a text that is never left out. */
+/** How a template is used whose text is never left out. */
 export const usedCertain = (template: Template, at: KeyPath, isShared: boolean): UsedTemplate => ({
   at,
   used: usedIn(template, 'certain'),
@@ -104,7 +104,7 @@ const NO_BODY: ClientsBody = { kind: 'none' }
 
 const CALLER: ReadonlySet<string> = new Set(['subject', 'client', 'issuer'])
 
-/** What stands for something that was checked, and so for nothing where nothing is refused. */
+/** Placeholders for something that was checked. They have no value where nothing is refused. */
 const OF_CHECKED: ReadonlySet<string> = new Set(['body', 'query'])
 
 const namesFor = ({ parameters, rest }: CallShape): readonly string[] => [
@@ -233,7 +233,7 @@ const RULES: readonly Rule[] = [
 /** The strictest first. */
 const STRICTNESS: readonly Where[] = ['text', 'certain', 'segment', 'leaf']
 
-/** Reports placeholders that calls of this shape have no value for. Of a shared template, only the first of all. */
+/** Reports placeholders that calls of this shape have no value for. For a shared template, only the first of all. */
 export function checkTemplates(
   templates: readonly UsedTemplate[],
   calls: CallShape,

@@ -22,13 +22,13 @@ import { localOf } from '../../../base/http/xml/namespaces.ts'
 import { ATTRIBUTE } from '../../../base/http/xml/plain-read.ts'
 import { Fault } from '../../../base/kernel/faults.ts'
 
-/** A member and what it is to be. */
+/** A member and the value that it is to have. */
 export interface PlacedValue {
   readonly pointer: JsonPointer
   readonly value: JsonValue
 }
 
-/** What a member of XML is called without its prefix, an attribute too. */
+/** The name of an XML member without its prefix, also of an attribute. */
 const localName = (name: string): string => localOf(name.startsWith(ATTRIBUTE) ? name.slice(1) : name)
 
 /** A member's name as it is compared. @param isXml whether the body is XML, or becomes XML */
@@ -116,7 +116,7 @@ function replaceMember(object: JsonObject, name: string, value: JsonValue, names
 }
 
 /**
- * Refuses a client's body unless it has these very members, and nothing beside them that may be read as one.
+ * Refuses a client's body unless it has these very members, and no others that may be read as one of them.
  * @throws Fault `body_invalid`
  */
 export function requireMembers(
@@ -165,7 +165,7 @@ const notTheClients = (name: string): Fault =>
   })
 
 /**
- * The same for a form that goes on as it came: a service may find a field in it that its checked value does not have.
+ * The same for a form that is sent on as it came: a service may find a field in it that its checked value does not have.
  * @throws Fault `unsendable_argument`
  */
 export function refuseDivided(form: string, names: readonly string[]): void {
@@ -177,8 +177,8 @@ export function refuseDivided(form: string, names: readonly string[]): void {
 }
 
 /**
- * Refuses a form that goes on as it came, if a service that parts it at `;` too, or decodes it before it parts it, finds one
- * of these members where there is none.
+ * Refuses a form that is sent on as it came, if a service that parts it at `;` too, or decodes it before it parts it, finds
+ * one of these members where there is none.
  * @throws Fault `body_invalid`
  */
 export function requireUndivided(form: string, members: readonly PlacedValue[]): void {
@@ -191,7 +191,7 @@ export function requireUndivided(form: string, members: readonly PlacedValue[]):
   }
 }
 
-/** A text and a number of the same characters are the same: no service reads them differently. */
+/** A text and a number with the same characters are the same: no service reads them differently. */
 function isSame(given: JsonValue | undefined, wanted: JsonValue): boolean {
   const text = scalarText(given)
   return text !== undefined && text === scalarText(wanted)

@@ -1,4 +1,4 @@
-/** The language of templates (C8.7): texts with placeholders, of which what an upstream is sent is made. */
+/** The language of templates (C8.7): texts with placeholders, from which requests to an upstream are made. */
 import { REFERRED_BEGINS } from '../../../base/config/schema.ts'
 import {
   MASK,
@@ -103,7 +103,7 @@ export const placeholdersIn = (template: Template): readonly Placeholder[] =>
 export const textOf = (template: Template): string =>
   template.map((part) => (part.kind === 'text' ? part.text : '')).join('')
 
-/** The placeholder that is all of the text; undefined if there is another thing in it. */
+/** The placeholder that is all of the text; undefined if the text has anything else. */
 export function solePlaceholder(template: Template): Placeholder | undefined {
   const [part, ...others] = template
   return part?.kind === 'placeholder' && others.length === 0 ? part : undefined

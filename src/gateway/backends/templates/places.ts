@@ -1,6 +1,6 @@
 /**
  * Templates in their places (C8.7): a path, a query, a header, a host, a credential. Each is compiled once, and filled for
- * each call. How values stand there is the place's.
+ * each call. The place decides how values are written there.
  */
 import type { BodyMaking, Call } from '../../../base/contracts/calls/backend.ts'
 import { MASK, type Placeholder, type Template } from '../../../base/contracts/calls/templates.ts'
@@ -42,7 +42,7 @@ const UNRESERVED = /^[A-Za-z0-9._~-]+$/
 const DIVIDES = /['"`(),=; ]/
 
 /**
- * Checks a value that stands beside other text.
+ * Checks a value that is next to other text.
  * @throws Fault `unsendable_argument`, `unsendable_value`
  */
 type CheckBeside = (value: string) => void
@@ -57,10 +57,10 @@ function compileCheckBeside(placeholder: Placeholder, whole: string): CheckBesid
   }
 }
 
-/** Unreserved characters (RFC 3986 §2.3), and no dot segment: nobody reads these in two ways, wherever they stand. */
+/** Unreserved characters (RFC 3986 §2.3), and no dot segment: nobody reads these in two ways, wherever they are. */
 const PLAIN = /^(?!\.{1,2}$)[A-Za-z0-9._~-]+$/
 
-/** What encodeURIComponent leaves, though it is reserved (RFC 3986 §2.2). */
+/** Reserved characters that encodeURIComponent leaves (RFC 3986 §2.2). */
 const LEFT = /[!'()*]/g
 
 /** A text, percent-encoded: only unreserved characters stay. @throws URIError for half a surrogate pair */
@@ -81,7 +81,7 @@ function percentEncoded(value: string, placeholder: Placeholder): string {
 }
 
 /**
- * A segment that a value is, or is part of. Checked as a whole, because text beside a value may give it another
+ * A segment that is a value, or has one as a part. Checked as a whole, because text next to a value may give it another
  * meaning.
  * @param blamed a placeholder of it
  * @throws Fault `unsendable_argument`, `unsendable_value` for one that C3.4 would refuse
@@ -107,16 +107,16 @@ export const encodeSegment = (value: string, placeholder: Placeholder): string =
 /** Whether a text would be another one if somebody decoded it: `%41`, and IIS's `%u0041`. */
 export const holdsEscape = (text: string): boolean => /%(?:[0-9A-Fa-f]{2}|[Uu][0-9A-Fa-f]{4})/.test(text)
 
-/** How values stand in a place. Both throw Fault `unsendable_argument` or `unsendable_value`. */
+/** How values are written in a place. Both throw Fault `unsendable_argument` or `unsendable_value`. */
 interface Encoding {
   readonly value: (value: string, placeholder: Placeholder) => string
-  /** Checks a value with the text beside it, once each value is good by itself. */
+  /** Checks a value with the text next to it, once each value is good by itself. */
   readonly whole: (text: string, blamed: Placeholder) => string
 }
 
 const SEGMENT: Encoding = { value: encodeSegment, whole: checkSegment }
 
-/** Decoded text. Each value is one that C3.4 takes as a segment, and text beside it makes no escape of it. */
+/** Decoded text. Each value is one that C3.4 takes as a segment, and text next to it makes no escape of it. */
 const TEXT: Encoding = {
   value: (value, placeholder) => {
     if (!PLAIN.test(value)) encodeSegment(value, placeholder)
@@ -143,7 +143,7 @@ const HEADER: Encoding = {
 }
 
 type Fill = (call: Call) => string
-/** A text without placeholders, or what makes it for a call. */
+/** A text without placeholders, or a function that makes it for a call. */
 export type Filled = string | Fill
 
 function joined(parts: readonly Filled[]): Filled {
@@ -169,7 +169,7 @@ function joined(parts: readonly Filled[]): Filled {
   }
 }
 
-/** @param whole what the text has beside its placeholders; undefined: the placeholder stands alone in it */
+/** @param whole the text without its placeholders; undefined: the placeholder stands alone in it */
 function compilePlaceholder(placeholder: Placeholder, encode: Encoding['value'], whole = ''): Fill {
   const find = findValue(placeholder.to)
   const checkBeside = compileCheckBeside(placeholder, whole)
@@ -253,7 +253,7 @@ function parseSegment(text: string, around: Around): Template | string {
     : 'has characters that may not stand in a path as they are; a query goes into `query`'
 }
 
-/** Placeholders that stand for no segment, or for several, where they are a whole one: with the slashes. */
+/** Fills a placeholder that is a whole segment and stands for no segment, or for several: with the slashes. */
 function severalSegments(placeholder: Placeholder): Fill | undefined {
   const { to } = placeholder
   if (to.kind === 'segments') {
@@ -288,23 +288,23 @@ function compileSegment(segment: Template, around: string): readonly Filled[] {
 }
 
 interface QueryTemplateRules {
-  /** What is added, by name. */
+  /** The parameters that are added, by name. */
   readonly query: ReadonlyMap<string, Template>
   /** Names of the only pairs of a client that pass; undefined: all but those that are added. */
   readonly queryOnly: readonly string[] | undefined
-  /** Whether what a second decoding would change is refused. */
+  /** Whether a value that a second decoding would change is refused. */
   readonly strictQuery: boolean
   /** Names of the business in other places. Undefined: there are none. */
   readonly keptOut?: { readonly query: KeptNames } | undefined
 }
 
 /**
- * Makes the query that is sent of the client's: both are empty, or begin with `?`.
+ * Makes the query that is sent from the client's: each is empty, or begins with `?`.
  * @throws Fault `unsendable_value`, `unsendable_argument`
  */
 export type QueryTemplate = (call: Call, query: string) => string
 
-/** Undefined where the client's query goes on as it is. */
+/** Undefined where the client's query is sent on as it is. */
 export function compileQueryTemplate(rules: QueryTemplateRules): QueryTemplate | undefined {
   const { query, queryOnly, strictQuery, keptOut } = rules
   const taken = [...query.keys()]
@@ -345,7 +345,7 @@ function compileQueryValue(template: Template, findHidden: FindHidden): Filled {
   }
 }
 
-/** A text in which any value may stand. Who sends it says what it cannot hold. */
+/** A text that may hold any value. Its sender says what it cannot hold. */
 export const compileFreeText = (template: Template): Filled =>
   joined(
     template.map((part) => {
@@ -356,9 +356,9 @@ export const compileFreeText = (template: Template): Filled =>
   )
 
 export interface FixedHeader {
-  /** As the configuration spells it. */
+  /** The name as the configuration spells it. */
   readonly written: string
-  /** In lower case. */
+  /** The name in lower case. */
   readonly name: string
   readonly template: Template
 }
@@ -386,7 +386,7 @@ export function compileFixedHeaders(headers: FixedHeaders): FixedHeaderWriter | 
   }
 }
 
-/** A template of which nothing is ever left out, and where it stands within its section. */
+/** A template of which nothing is ever left out, and its path within its section. */
 export interface CertainTemplate {
   readonly at: readonly string[]
   readonly template: Template
@@ -397,18 +397,18 @@ export interface RequestTemplates {
   readonly path: PathTemplate | undefined
   readonly query: ReadonlyMap<string, Template>
   readonly headers: FixedHeaders
-  /** Undefined: no template names the client's body, and it goes on. */
+  /** Undefined: no template names the client's body, and it is sent on. */
   readonly bodyUse?: BodyMaking | undefined
 }
 
 interface WithCertain extends RequestTemplates {
-  /** Of `auth`. */
+  /** The credentials of `auth`. */
   readonly credentials?: { readonly templates: readonly CertainTemplate[] } | undefined
-  /** Of `target` and `host`. */
+  /** The templates of `target` and `host`. */
   readonly varying?: { readonly templates: readonly CertainTemplate[] } | undefined
 }
 
-/** The placeholders of all of them. */
+/** The placeholders of all these templates. */
 export const placeholdersOf = ({
   path,
   query,

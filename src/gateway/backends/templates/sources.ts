@@ -71,12 +71,12 @@ function missingValue({ secrets }: BusinessValues, name: string): never {
   throw new Fault('business_value_missing', { detail: `{business.${name}} ${why}`, unchanged: true })
 }
 
-/** Whether a value is the client's own choice: then one that is not sent is its mistake, 400. */
+/** Whether a client chooses a value: then a value that is not sent is the client's mistake, 400. */
 export const isClients = (to: Reference): boolean =>
   to.kind === 'name' ? to.name === 'action' || !isBuiltIn(to.name) : to.kind !== 'value'
 
 /**
- * The fault of a value that is never sent: of a client's 400, else 500.
+ * The fault of a value that is never sent: 400 for a client's value, otherwise 500.
  * @param why a verb and what follows; holds nothing of the value
  */
 export const unsendable = ({ written, to }: Placeholder, why: string): Fault =>
@@ -93,7 +93,7 @@ function describe(to: Reference): string {
 }
 
 /**
- * A value as a text with other text beside it, or as a part of a path, a query or a header.
+ * A value as a text with other text next to it, or as a part of a path, a query or a header.
  * @throws Fault `unsendable_argument`, `unsendable_value` for what is no text, number or boolean
  */
 export function asText(value: JsonValue | undefined, placeholder: Placeholder): string {

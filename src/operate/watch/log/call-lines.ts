@@ -60,7 +60,7 @@ export function compileCallLine({
   }
 }
 
-/** Characters of an `Accept` that are logged. */
+/** How many characters of an `Accept` are logged. */
 const MOST_ACCEPT = 256
 
 /** What `postern explain --log` needs to ask for the decision again (C14.4). The scope has the token's target in it. */
@@ -144,9 +144,9 @@ export function milliseconds(ms: number): string {
   return `${whole}${FRACTIONS[hundredths - whole * 100] ?? ''}`
 }
 
-/** To ask what would be decided about the call now (C14.4). */
+/** A call of the log, as it is needed to ask what would be decided about it now (C14.4). */
 export interface LoggedCall extends PastCall {
-  /** Of the URL; of the token's target if the URL names none. */
+  /** The business of the URL; that of the token's target if the URL names none. */
   readonly business: string | undefined
 }
 
@@ -155,7 +155,7 @@ export class NotACallLine extends Error {
   override readonly name = 'NotACallLine'
 }
 
-/** Reads one line. What stands before its `{` is skipped: some collectors put a time there. Throws NotACallLine. */
+/** Reads one line. Text before its `{` is skipped: some collectors put a time there. Throws NotACallLine. */
 export function readCallLine(line: string): LoggedCall {
   const members = parse(line)
   const text = (name: string): string | undefined => {

@@ -17,18 +17,18 @@ export interface LogWriter {
 /** Makes the line, with its line feed, that says how many lines are missing at its position. */
 export type GapLine = (lines: number) => string
 
-/** Bytes of one chunk. Lines are written by the chunk, since a system call costs more than making a line. */
+/** The size of one chunk, in bytes. Lines are written by the chunk, because a system call costs more than making a line. */
 const CHUNK_BYTES = 64 * 1024
 const LIMIT = 8 * 1024 ** 2
 /** The most bytes that one UTF-16 code unit takes in UTF-8. */
 const UTF8_BYTES = 3
-/** Milliseconds between two attempts at a writer that fails. */
+/** The time between two attempts at a writer that fails, in milliseconds. */
 const RETRY = 1000
-/** Milliseconds until the second attempt at a full pipe, whose reader is probably at work. Doubled up to RETRY. */
+/** The time until the second attempt at a full pipe, in milliseconds: its reader is probably at work. Doubled up to RETRY. */
 const FIRST_RETRY = 2
-/** The most milliseconds that the process waits for the log when it ends. */
+/** How long the process waits for the log at most when it ends, in milliseconds. */
 const END = 1000
-/** Milliseconds between two attempts when the process ends. */
+/** The time between two attempts when the process ends, in milliseconds. */
 const END_RETRY = 10
 
 const LINE_FEED = 0x0a
@@ -36,7 +36,7 @@ const LINE_FEED = 0x0a
 /** Encoded lines. `bytes` is never reallocated: the writer may be reading a part of it. */
 interface Chunk {
   readonly bytes: Buffer
-  /** Bytes that are filled. */
+  /** How many bytes are filled. */
   length: number
 }
 
@@ -57,11 +57,11 @@ export class LineQueue {
   #last: Chunk = this.#chunks[0]
   /** A written chunk is kept for reuse, so that a steady log allocates nothing. */
   #spare: Chunk | undefined
-  /** Of all chunks. */
+  /** The bytes of all chunks. */
   #bytes = CHUNK_BYTES
-  /** Bytes of the first chunk that are written. */
+  /** How many bytes of the first chunk are written. */
   #start = 0
-  /** Bytes of the write under way. */
+  /** How many bytes the write under way has. */
   #underWay = 0
   /** True during a write, and during the pause after one that failed. */
   #busy = false
@@ -75,7 +75,7 @@ export class LineQueue {
   #dropped = 0
   /** Why the last write failed; undefined if it did not, or if the reader only was slow. */
   #failure: string | undefined
-  /** In the time of performance.now(). Set once the process ends. */
+  /** When the wait for the log ends, in the time of performance.now(). Set once the process ends. */
   #deadline: number | undefined
   #ended: (() => void) | undefined
 

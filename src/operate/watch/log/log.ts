@@ -34,7 +34,7 @@ export interface LogDestination extends DestinationStream {
 
 /**
  * Standard output, written in chunks by our own queue. The destinations of libraries keep unread lines without limit,
- * stop for good when a write fails, and let a process end only when everything has been read (T5.11).
+ * stop permanently when a write fails, and let a process end only when everything has been read (T5.11).
  */
 export function standardOutput(gapLine: GapLine): LogDestination {
   const queue = new LineQueue(openLogWriter(), gapLine)

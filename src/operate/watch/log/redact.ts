@@ -3,15 +3,15 @@ import { REDACTED } from '../../../base/kernel/clean-text.ts'
 
 const SECRET_KEY =
   /secret|passw|token(?!Type|Id$)|authorization|cookie|assertion|verifier|credential|private|^code$/i
-/** Limits, since clients, upstreams and modules choose values of any size. Levels of nesting: */
+/** The most levels of nesting. There are limits because clients, upstreams and modules choose values of any size. */
 const MOST_DEPTH = 6
-/** Characters of a text. */
+/** The most characters of a text. */
 const MOST_TEXT = 2000
-/** Characters of an error's stack, which holds its message too. */
+/** The most characters of an error's stack, which holds its message too. */
 const MOST_STACK = 8000
-/** Members of an object, items of a list. */
+/** The most members of an object, or items of a list. */
 const MOST_MEMBERS = 100
-/** Characters that one call of `redact` returns, about. */
+/** About how many characters one call of `redact` returns at most. */
 const MOST_TOGETHER = 64_000
 
 interface Budget {

@@ -137,13 +137,13 @@ export const countsOfClient = (client: string, amounts: readonly number[]): Delt
   amounts,
 })
 
-/** Tallies that are found by the client's name. More are made anew, and added up by name all the same. */
+/** How many tallies are found by the client's name. More are made anew, and added up by name nevertheless. */
 const MOST_KEPT = 10_000
 
 /** The tallies of one process. It counts each client by name: the supervisor decides which have series of their own. */
 export class ClientTallies {
   #byClient = new Map<string, Tally>()
-  /** Those that have counted since the last `take`. */
+  /** The tallies that have counted since the last `take`. */
   #touched: Tally[] = []
 
   /** The tally of a client of the directory that has proved who it is. */

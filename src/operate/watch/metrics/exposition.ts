@@ -138,7 +138,7 @@ interface Series {
 class Totals {
   readonly #family: CountedFamily
   readonly #series = new Map<string, Series>()
-  /** Of all series, in their order. Undefined while there are some that are not among them. */
+  /** The samples of all series, in their order. Undefined while some series are missing in it. */
   #samples: readonly Sample[] | undefined
 
   constructor(family: CountedFamily) {
@@ -185,7 +185,10 @@ class Totals {
     ]
   }
 
-  /** In the order of `#samplesOf`: of a histogram, of each bucket what is in it or below, the sum, and the count. */
+  /**
+   * The values in the order of `#samplesOf`: of a histogram, for each bucket the count in it or below, then the sum, and the
+   * count.
+   */
   #valuesOf(amounts: readonly number[]): readonly number[] {
     if (this.#family.type === 'counter') return amounts
     let count = 0

@@ -6,10 +6,10 @@ interface Family {
   readonly labels: readonly string[]
 }
 
-/** What is counted. Each process sends what it has counted, which is added up. */
+/** A metric that is counted. Each process sends what it has counted, which is added up. */
 export interface CountedFamily extends Family {
   readonly type: 'counter' | 'histogram'
-  /** Only series that were counted are shown, since most combinations of labels never occur. */
+  /** Only series that were counted are shown, because most combinations of labels never occur. */
   readonly sparse?: boolean
 }
 

@@ -39,7 +39,7 @@ export interface Metrics {
   readonly recorder: Omit<Recorder, 'note'>
   /** Returns what was counted since the last call, for an Exposition that may be in another process. */
   readonly take: () => readonly Delta[]
-  /** What is open now of what was recorded. */
+  /** How much of what was recorded is open now. */
   readonly gauges: GaugeSource
 }
 
@@ -191,7 +191,7 @@ const STATUS_CLASSES = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const
 const STATUSES: readonly string[] = [...STATUS_CLASSES, ...Object.keys(STATUS_CODES)]
 const LAST_STATUS = 599
 
-/** Index in `STATUS_CLASSES`. What is below 100 or above 599 counts as the class that is nearest. */
+/** Index in `STATUS_CLASSES`. A status below 100 or above 599 counts as the class that is nearest. */
 const classAt = (status: number): number => Math.floor(Math.min(LAST_STATUS, Math.max(100, status)) / 100) - 1
 
 const statusPlaces = Uint8Array.from({ length: LAST_STATUS + 1 }, (_, status) => {

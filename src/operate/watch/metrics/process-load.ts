@@ -5,12 +5,12 @@ import { FAMILIES } from './families.ts'
 import { reading } from './gauges.ts'
 import type { GaugeReading } from '../../../base/contracts/processes/reports.ts'
 
-/** Milliseconds between two samples of the event loop's delay. */
+/** The time between two samples of the event loop's delay, in milliseconds. */
 const SAMPLE_MS = 20
-/** Milliseconds of a window. The delay that is shown is the largest of the present window and the one before. */
+/** The length of a window, in milliseconds. The delay that is shown is the largest of the present window and the one before. */
 const WINDOW_MS = 15_000
 
-/** Bytes that the processes of this service may take together: the container's limit, or the memory of the machine. */
+/** How many bytes the processes of this service may take together: the container's limit, or the memory of the machine. */
 export const memoryLimit = (constrained = process.constrainedMemory(), total = totalmem()): number =>
   constrained > 0 && constrained < total ? constrained : total
 
@@ -42,7 +42,7 @@ export class ProcessLoad {
     ]
   }
 
-  /** Milliseconds. */
+  /** The largest delay of the event loop, in milliseconds. */
   #largestDelay(): number {
     // The histogram counts the time from one sample to the next.
     const largest = Math.max(0, this.#delay.max / 1e6 - SAMPLE_MS)

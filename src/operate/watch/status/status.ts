@@ -93,9 +93,9 @@ export interface Status {
     readonly up: boolean | undefined
     readonly bytes: number | undefined
     readonly feedAgeSeconds: number | undefined
-    /** That it counts; undefined where it is of one machine. */
+    /** How many nodes the store counts; undefined where it is of one machine. */
     readonly nodes: number | undefined
-    /** Different ones that those nodes have. */
+    /** How many different configurations those nodes have. */
     readonly nodeConfigurations: number | undefined
     /** A digest of the configuration, which other nodes compare with their own. */
     readonly nodeConfiguration: string | undefined
@@ -111,7 +111,7 @@ export interface Status {
     readonly kept: boolean
     readonly writable: boolean | undefined
     readonly openIntents: number | undefined
-    /** Of processes that have ended. */
+    /** Open intents of processes that have ended. */
     readonly abandonedIntents: number | undefined
     readonly signed: string | undefined
     readonly anchored: string | undefined
@@ -147,11 +147,11 @@ export interface ConfigurationStanding {
 export interface StatusSources {
   readonly version: string
   readonly node: string
-  /** Of the service, milliseconds since the epoch. */
+  /** When the service started, in milliseconds since the epoch. */
   readonly startedAt: number
   readonly sidecar: boolean
   readonly storeKind: string
-  /** Bytes on the disk; undefined where the store has no file. */
+  /** The size on the disk, in bytes; undefined where the store has no file. */
   readonly storeSize: () => Promise<number | undefined>
   readonly auditKept: boolean
   readonly now: () => number
@@ -332,11 +332,11 @@ export async function readStatus(sources: StatusSources): Promise<Status> {
 
 type Facts = Omit<Status, 'troubles'>
 
-/** Seconds after which the change feed is too old, as the alert rules have it. */
+/** After how many seconds the change feed is too old, as the alert rules have it. */
 const OLD_FEED = 10
-/** Milliseconds before its end that a certificate is a trouble. */
+/** How long before its end a certificate is a trouble, in milliseconds. */
 const SOON = 14 * DAY_MS
-/** Milliseconds that a planned key may be late. */
+/** How late a planned key may be, in milliseconds. */
 const LATE_KEY = 3_600_000
 
 const isBefore = (time: string | undefined, limit: number): boolean =>
@@ -358,7 +358,7 @@ const storeTroubles = ({
     : []),
 ]
 
-/** That it cannot be written is among `degraded`. */
+/** The troubles of the audit trail. If it cannot be written, that is among `degraded`. */
 const auditTroubles = ({ audit: { abandonedIntents = 0 } }: Facts): string[] =>
   abandonedIntents > 0
     ? [

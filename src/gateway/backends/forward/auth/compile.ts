@@ -39,7 +39,7 @@ const KINDS: { readonly [K in keyof Required<AuthConfig>]: Compile<K> } = {
   oauth2: compileOAuth2,
 }
 
-/** By which credentials an upstream is called: ours, the client's, or none. Only what the section says. */
+/** The credentials with which an upstream is called: ours, the client's, or none. Only what the section says. */
 interface Authorization {
   readonly credentials?: Credentials | undefined
   readonly forwardAuthorization?: boolean
@@ -96,7 +96,7 @@ const madeOf = (texts: Readonly<Record<string, Template | undefined>>, ...at: st
 
 const fill = (text: Filled, call: Call): string => (typeof text === 'string' ? text : text(call))
 
-/** RFC 7617 §2. */
+/** Compiles credentials of HTTP Basic (RFC 7617 §2). */
 function compileBasic(
   config: NonNullable<AuthConfig['basic']>,
   at: KeyPath,
@@ -152,7 +152,7 @@ function compileBearer(source: string, at: KeyPath, problems: Problems): Credent
   return undefined
 }
 
-/** Visible ASCII, with spaces between: what no receiver trims, folds or decodes. */
+/** Visible ASCII with spaces between: no receiver trims, folds or decodes it. */
 const VALUE = /^[!-~]+(?: +[!-~]+)*$/
 
 function compileHeader(
@@ -173,7 +173,7 @@ function compileHeader(
   return filledCredentials(lower, madeOf({ value: template }, 'header'), (call) => asHeaderText(value(call)))
 }
 
-/** What of the section may differ from call to call. */
+/** The keys of the section whose values may differ from call to call. */
 const OAUTH2_TEMPLATES = ['clientId', 'clientSecret', 'scope', 'audience', 'resource'] as const
 
 function compileOAuth2(

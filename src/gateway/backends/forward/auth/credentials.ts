@@ -10,13 +10,13 @@ import { unsendable } from '../../templates/sources.ts'
 
 /** Postern's credentials at an upstream (C8.7). They go to its targets only, and to no other origin. */
 export interface Credentials {
-  /** The header that they stand in, in lower case. A client's header of that name is dropped. */
+  /** The name of their header, in lower case. A client's header of that name is dropped. */
   readonly name: string
   /** Whether there may be others once the upstream has refused these. */
   readonly renewable: boolean
-  /** What of them differs from call to call. */
+  /** The parts of them that differ from call to call. */
   readonly templates: readonly CertainTemplate[]
-  /** Those that stand for these in a call. Absent: these do. @throws Fault as `line` */
+  /** The credentials that a call uses in place of these. Absent: it uses these. @throws Fault as `line` */
   readonly ofCall?: (call: Call) => Credentials
   /**
    * The header's line; a promise where a token has to be fetched first. Rejects with Fault `upstream_token_unavailable`.
@@ -33,7 +33,7 @@ export function fixedCredentials(name: string, value: string): Credentials {
   return { name, renewable: false, templates: [], line: () => line, refused: () => false }
 }
 
-/** @param value makes what the header holds for a call */
+/** @param value makes the header's value for a call */
 export const filledCredentials = (
   name: string,
   templates: readonly CertainTemplate[],
@@ -62,7 +62,7 @@ export function compileChecked(template: Template, check: TextCheck): Filled {
   }
 }
 
-/** What no header can hold, and what receivers trim. */
+/** What is wrong with a text as a header value: a character that no header can hold, or one that receivers trim. */
 export function checkHeaderText(text: string): string | undefined {
   if (text === '') return 'is empty'
   if (/[\x00-\x08\x0a-\x1f\x7f]/.test(text)) return 'holds a control character, which a header cannot'
@@ -70,7 +70,7 @@ export function checkHeaderText(text: string): string | undefined {
   return text.isWellFormed() ? undefined : 'is no Unicode text'
 }
 
-/** Headers are sent in latin-1: other characters stand there as the bytes of their UTF-8 (RFC 9110 §5.5). */
+/** Headers are sent in latin-1: other characters are sent as the bytes of their UTF-8 (RFC 9110 §5.5). */
 export const asHeaderText = (text: string): string =>
   /^[\t -~]*$/.test(text) ? text : Buffer.from(text).toString('latin1')
 
@@ -79,7 +79,10 @@ export interface Authorized {
   readonly line: HeaderText
 }
 
-/** For a call; a promise where a token has to be fetched first. Rejects with Fault `client_gone` if its client leaves. */
+/**
+ * The credentials for a call; a promise where a token has to be fetched first. Rejects with Fault `client_gone` if its client
+ * leaves.
+ */
 export function authorize(call: Call, given: Credentials): Authorized | Promise<Authorized> {
   const credentials = given.ofCall === undefined ? given : given.ofCall(call)
   const line = credentials.line(call)

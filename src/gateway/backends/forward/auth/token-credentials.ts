@@ -6,14 +6,14 @@ import type { OAuth2Config } from '../schema/schema.ts'
 import type { Credentials } from './credentials.ts'
 import { type GrantedToken, NoToken, TokenEndpoint } from './token-endpoint.ts'
 
-/** Milliseconds. */
+/** One second, in milliseconds. */
 const SECOND = 1000
-/** Milliseconds before its end at which a token is renewed; at most half of its life. */
+/** How long before its end a token is renewed, in milliseconds; at most half of its life. */
 const AHEAD = 30 * SECOND
-/** Milliseconds that a token lives: where its answer states no life, and at most. */
+/** How long a token lives, in milliseconds: where its answer states no life, and at most. */
 const UNKNOWN_LIFE = 60 * SECOND
 const LONGEST_LIFE = 24 * 60 * 60 * SECOND
-/** Milliseconds from one failure to the next attempt: doubled each time, within these limits. */
+/** The time from one failure to the next attempt, in milliseconds: doubled each time, within these limits. */
 const SHORTEST_WAIT = SECOND
 const LONGEST_WAIT = 30 * SECOND
 
@@ -21,7 +21,7 @@ const waitAfter = (failures: number): number => Math.min(SHORTEST_WAIT * 2 ** (f
 
 interface HeldToken {
   readonly line: HeaderText
-  /** Clock.monotonic(). */
+  /** When the token is renewed, by Clock.monotonic(). */
   readonly renewAt: number
   readonly expiresAt: number
 }
@@ -46,13 +46,13 @@ export class TokenCredentials implements Credentials {
   #token: HeldToken | undefined
   #fetching: Promise<HeaderText> | undefined
   #failures = 0
-  /** Clock.monotonic() before which no fetch begins. */
+  /** Before this time, by Clock.monotonic(), no fetch begins. */
   #retryAt = Number.NEGATIVE_INFINITY
-  /** Of the last failure; undefined if the last fetch succeeded. */
+  /** Why the last fetch failed; undefined after a success. */
   #reason: string | undefined
-  /** Recent tokens that the upstream refused. */
+  /** How many tokens the upstream refused recently. */
   #refusals = 0
-  /** Clock.monotonic() of the last one. */
+  /** When the upstream refused the last one, by Clock.monotonic(). */
   #refusedAt = Number.NEGATIVE_INFINITY
   #isClosed = false
 
@@ -164,15 +164,15 @@ interface TokenSource {
   readonly credentials: TokenCredentials
 }
 
-/** For credentials that differ from call to call: those of the calls that came last. */
+/** How many credentials that differ from call to call are kept: those of the latest calls. */
 const MOST_RENDERED = 1000
 
-/** Those with the same configuration share a token; a reload that does not change the backend keeps it. */
+/** Credentials with the same configuration share a token; a reload that does not change the backend keeps it. */
 export class TokenSources {
   readonly #clock: Clock
   readonly #changed: TokenChanged
   readonly #sources: TokenSource[] = []
-  /** Those of businesses, by what they are; the one that was asked for last stands last. */
+  /** The sources for businesses, by their configuration; the one that was asked for last is the last. */
   readonly #rendered = new Map<string, TokenSource>()
   #isClosed = false
 
@@ -198,7 +198,7 @@ export class TokenSources {
    * @throws Fault `upstream_token_unavailable` where all that may be kept wait for a token
    */
   renderedOf(config: OAuth2Config, ca: Buffer | undefined, business: string): TokenCredentials {
-    // With the name of the file of authorities.
+    // This includes the name of the file of authorities.
     const key = JSON.stringify(config)
     const source = this.#rendered.get(key) ?? this.#openRendered(config, ca, business)
     this.#rendered.delete(key)

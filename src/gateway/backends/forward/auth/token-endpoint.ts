@@ -17,7 +17,7 @@ import type { UpstreamResponse } from '../../../../base/contracts/calls/backend.
 
 export interface GrantedToken {
   readonly accessToken: string
-  /** Milliseconds from the request on; undefined where the answer states none. */
+  /** How long the token lives from the request on, in milliseconds; undefined where the answer does not say. */
   readonly life: number | undefined
 }
 
@@ -32,9 +32,9 @@ interface TokenAnswer {
   readonly body: Buffer
 }
 
-/** Milliseconds from the request to the last byte of the answer. */
+/** The longest time from the request to the last byte of the answer, in milliseconds. */
 const DEADLINE = 5000
-/** Bytes of the answer. */
+/** The largest answer, in bytes. */
 const LARGEST = 64 * 1024
 
 /** Client credentials grant (RFC 6749 §4.4). The certificate of an endpoint is always verified. */
@@ -159,9 +159,9 @@ function formOf(config: OAuth2Config): URLSearchParams {
   })
 }
 
-/** RFC 7235 §2.1. The same is the syntax of bearer tokens (RFC 6750 §2.1). */
+/** The syntax `token68` (RFC 7235 §2.1), which bearer tokens have too (RFC 6750 §2.1). */
 const TOKEN68 = /^[A-Za-z0-9\-._~+/]+=*$/
-/** Characters. A longer one fits into no upstream's limit of header size. */
+/** The most characters of a token. A longer one fits into no upstream's limit of header size. */
 const LONGEST_TOKEN = 16 * 1024
 
 export const isToken68 = (text: string): boolean => text.length <= LONGEST_TOKEN && TOKEN68.test(text)
@@ -169,7 +169,7 @@ export const isToken68 = (text: string): boolean => text.length <= LONGEST_TOKEN
 const JSON_TYPE = /^application\/json\s*(?:;|$)/i
 const LIMITS = { depth: 20, nodes: 2000 }
 
-/** What is logged of a refusal (RFC 6749 §5.2, RFC 8707 §2): a word of this list, never one of the answer's own. */
+/** The errors of a refusal that are logged (RFC 6749 §5.2, RFC 8707 §2). Other text of the answer is never logged. */
 const ERRORS: ReadonlySet<string> = new Set([
   'invalid_request',
   'invalid_client',
@@ -180,7 +180,7 @@ const ERRORS: ReadonlySet<string> = new Set([
   'invalid_target',
 ])
 
-/** RFC 6749 §5.1. Throws NoToken. */
+/** Reads the endpoint's answer (RFC 6749 §5.1). Throws NoToken. */
 function readTokenAnswer(answer: TokenAnswer): GrantedToken {
   const { status } = answer
   if (status >= 300 && status < 400)

@@ -2,7 +2,7 @@ import type { Payload } from '../../../../base/contracts/calls/backend.ts'
 import { parseContentType } from '../../../../base/http/head/media-type.ts'
 import { isOfFormat } from './response.ts'
 
-/** What answers of other media types, in lower case, are read as (C8.8). */
+/** How answers of other media types, in lower case, are read (C8.8). */
 export type AnswerTypes = ReadonlyMap<string, 'json' | 'xml' | 'text'>
 
 interface TypeRules {
@@ -13,7 +13,7 @@ interface TypeRules {
 const listed = (contentType: string, { types }: TypeRules): 'json' | 'xml' | 'text' | undefined =>
   types?.get(parseContentType(contentType)?.type ?? '')
 
-/** What an answer is read as; undefined for a type that nobody expects. None declared: it may be what is expected. */
+/** How an answer is read; undefined for an unexpected type. An answer that declares none may be what is expected. */
 export function kindOf(
   contentType: string | undefined,
   rules: TypeRules & { readonly payload: Payload },
@@ -26,7 +26,7 @@ export function kindOf(
   return isOfFormat(contentType, rules.format) ? rules.format : undefined
 }
 
-/** The format in which an answer may tell of errors; undefined if it is of none. */
+/** The format in which an answer may tell of errors; undefined if it has no such format. */
 export function formatOf(contentType: string | undefined, rules: TypeRules): 'json' | 'xml' | undefined {
   const known = contentType === undefined ? undefined : listed(contentType, rules)
   if (known === 'text') return undefined

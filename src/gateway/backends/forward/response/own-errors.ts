@@ -20,9 +20,9 @@ import { Fault } from '../../../../base/kernel/faults.ts'
 
 type Format = 'json' | 'xml'
 
-/** Where errors stand, and what they become (C8.8). */
+/** Where errors are in an answer, and what they become (C8.8). */
 export interface OwnErrors extends ErrorPlaces {
-  /** What of the text is the code; undefined: all of it. */
+  /** The part of the text that is the code; undefined: all of it. */
   readonly codeOf: ((text: string) => string | undefined) | undefined
   /** The statuses that codes stand for. */
   readonly statuses: ReadonlyMap<string, number>
@@ -38,7 +38,7 @@ export function searchedPlaces(errors: OwnErrors | 'problem' | undefined): Error
 /** XML of any kind, by the names of its elements without prefixes. */
 const ANY_XML: PlainXmlRules = { ...AS_WRITTEN, stripNamespaces: true }
 
-/** Of answers that are errors by their status, and of those that must be searched, which may be large. */
+/** Limits for answers that are errors by their status, and for answers that must be searched, which may be large. */
 const LIMITS = {
   refusal: { json: undefined, xml: BODY_LIMITS },
   answer: { json: { depth: ANSWER_LIMITS.depth, nodes: ANSWER_LIMITS.nodes }, xml: ANSWER_LIMITS },
@@ -60,7 +60,7 @@ export function parseAny(
 
 const MOST_ERRORS = 100
 
-/** The errors that a document tells: those of which there is a code or a message. */
+/** The errors in a document that have a code or a message. */
 export function errorsIn(document: JsonValue, places: ErrorPlaces, format: Format): readonly FoundError[] {
   const find = FINDERS[format]
   return itemsOf(find(document, places.list ?? []), places.list)
@@ -72,7 +72,7 @@ export function errorsIn(document: JsonValue, places: ErrorPlaces, format: Forma
     })
 }
 
-/** The errors of a 200 or 500; undefined where it is none, since `present` leads to nothing (C8.8). */
+/** The errors of a 200 or 500; undefined if it is no error because `present` leads to nothing (C8.8). */
 export function errorsWherePresent(
   document: JsonValue,
   places: ErrorPlaces,
@@ -92,7 +92,7 @@ function isSomethingInJson(value: JsonValue | undefined): boolean {
 
 const NIL: ReadonlySet<JsonValue | undefined> = new Set(['true', '1'])
 
-/** In XML all is text: blanks are what an indented element has, and a nil element (XSD) is null. */
+/** In XML all is text: an indented element has blanks, and a nil element (XSD) is null. */
 function isSomethingInXml(value: JsonValue | undefined): boolean {
   if (typeof value === 'string') return !['', 'false'].includes(value.trim())
   if (isJsonObject(value) && NIL.has(value['@nil'])) return false
@@ -122,7 +122,7 @@ function itemsOf(found: JsonValue | undefined, list: JsonPointer | undefined): r
   return list !== undefined && Array.isArray(found) ? found : [found]
 }
 
-/** UTF-16 code units of a code that are looked at. */
+/** How many UTF-16 code units of a code are looked at. */
 const LONGEST_CODE = 1024
 
 function codeIn(item: JsonValue, { code }: ErrorPlaces, find: Find): string | undefined {
@@ -144,7 +144,10 @@ function messageIn(item: JsonValue, { messages }: ErrorPlaces, find: Find): stri
 /** The member that holds the text of an XML element with attributes. */
 const XML_TEXT = '#text'
 
-/** Numbers as they are written; of a list, as XML's repeated elements are, the first one. Undefined for what is no text. */
+/**
+ * The text of a value: a number as it is written; of a list, such as XML's repeated elements, the first one. Undefined if it
+ * is no text.
+ */
 function textOf(value: JsonValue): string | undefined {
   if (Array.isArray(value)) return typeof value[0] === 'string' ? value[0] : undefined
   if (typeof value === 'string') return value
@@ -153,20 +156,20 @@ function textOf(value: JsonValue): string | undefined {
   return undefined
 }
 
-/** What ends the name of a family before a code: `soap:Client`, `com.example#NotFound`. */
+/** The marks that end the name of a family before a code: `soap:Client`, `com.example#NotFound`. */
 const MARKS = [':', '.', '#', '/']
 
-/** The code of `statuses` that an upstream's stands for: the whole, else what is behind its last mark (C8.8). */
+/** The code of `statuses` that an upstream's code stands for: the whole code, or the part behind its last mark (C8.8). */
 export function matchingCode(text: string, statuses: ReadonlyMap<string, number>): string | undefined {
   const code = text.trim()
   if (statuses.has(code)) return code
-  // What is behind the point of a number is no code.
+  // The part behind the point of a number is no code.
   if (parseNumberLiteral(code) !== undefined) return undefined
   const last = code.slice(Math.max(...MARKS.map((mark) => code.lastIndexOf(mark))) + 1)
   return statuses.has(last) ? last : undefined
 }
 
-/** What stands behind the last `/`, `#` or `:` of a problem's type. `about:blank` says no more than the status. */
+/** The part behind the last `/`, `#` or `:` of a problem's type. `about:blank` says no more than the status. */
 function codeOfType(type: string): string | undefined {
   if (type === 'about:blank') return undefined
   return type.split(/[/#:]/).findLast((part) => part !== '')
@@ -175,9 +178,8 @@ function codeOfType(type: string): string | undefined {
 const NO_STATUSES: ReadonlyMap<string, number> = new Map()
 
 /**
- * Problem details (RFC 9457 §3.1): the code is the last part of `type`, as in
- * `https://example.com/probs/out-of-credit`; the message is `detail`, which explains this occurrence, else `title`,
- * which names the kind.
+ * Problem details (RFC 9457 §3.1): the code is the last part of `type`, as in `https://example.com/probs/out-of-credit`; the
+ * message is `detail`, which explains this occurrence, or, without it, `title`, which names the kind.
  * @param root the name of XML's root element; none in JSON
  */
 const problemErrors = (root: readonly string[]): OwnErrors => ({
@@ -192,15 +194,15 @@ const problemErrors = (root: readonly string[]): OwnErrors => ({
   statuses: NO_STATUSES,
 })
 
-/** RFC 9457 appendix B. */
+/** Problem details in JSON and in XML (RFC 9457 appendix B). */
 export const PROBLEM: Readonly<Record<Format, OwnErrors>> = {
   json: problemErrors([]),
   xml: problemErrors(['problem']),
 }
 
-/** Code points of a message that reaches a client (C8.8). */
+/** The most code points of a message that reaches a client (C8.8). */
 const LONGEST_MESSAGE = 500
-/** UTF-16 code units that are enough for them, and for what is removed before a message is cut. */
+/** How many UTF-16 code units are looked at: enough for that message, and for what is removed before it is cut. */
 const LOOKED_AT = 8 * LONGEST_MESSAGE
 
 const CODE = /^[A-Za-z0-9_.-]{1,64}$/

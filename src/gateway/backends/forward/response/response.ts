@@ -22,7 +22,7 @@ interface StatusContext {
   readonly authorizationForwarded: boolean
 }
 
-/** `answer`: it passes. `errors`: its own well-formed errors pass, else the fault. `fault`: always ours. */
+/** `answer`: it passes. `errors`: its own well-formed errors pass; without any, it is the fault. `fault`: always ours. */
 export interface StatusVerdict {
   readonly kind: 'answer' | 'errors' | 'fault'
   readonly code: FaultCode
@@ -93,13 +93,13 @@ function pointingTo(status: number, { location }: UpstreamHeaders): string {
 
 interface RefusedStatus {
   readonly given: number
-  /** What the configuration gives in its place: it says what the upstream means, that nothing was done too. */
+  /** The status that the configuration gives in its place: it says what the upstream means, also that nothing was done. */
   readonly replaced?: number | undefined
   /** Why a redirect was not followed. */
   readonly stopped?: string | undefined
 }
 
-/** With those headers of the upstream that a client needs: Retry-After, Allow, Content-Range. */
+/** The fault of a status, with those headers of the upstream that a client needs: Retry-After, Allow, Content-Range. */
 export function statusFault(
   { kind, code }: StatusVerdict,
   { given, replaced: status = given, stopped }: RefusedStatus,
@@ -200,8 +200,8 @@ export const isConnectionFault = (error: unknown): boolean =>
 export const isTimeout = (error: unknown): boolean => upstreamFault(error).code === 'upstream_timeout'
 
 /**
- * What of an upstream's headers reaches the client (C8.3). An allow-list: a banner, an address or a cookie must not
- * slip through under a name that nobody thought of. More names by the backend's `responseHeaders`.
+ * The headers of an upstream that reach the client (C8.3). An allow-list: a banner, an address or a cookie must not slip
+ * through under a name that nobody thought of. A backend's `responseHeaders` adds names.
  */
 const PASSED: ReadonlySet<string> = new Set([
   'etag',
@@ -267,13 +267,13 @@ export function successBody(call: Call, response: UpstreamResponse, format: 'jso
 
 const NONE: BackendBody = { kind: 'none' }
 
-/** Whether there is a body, or would be one of the GET in place of a HEAD. */
+/** Whether there is a body; for a HEAD, whether its GET would have one. */
 export function hasPayload({ method }: Call, { statusCode, headers, body }: UpstreamResponse): boolean {
   if (hasNoContent(statusCode)) return false
   return method === 'HEAD' ? lengthOf(headers) !== 0 : !Buffer.isBuffer(body) || body.length > 0
 }
 
-/** The body as it came. Of a HEAD what it would be. */
+/** The body as it came. For a HEAD, what it would be. */
 export function bodyFor({ method }: Call, { statusCode, headers, body }: UpstreamResponse): BackendBody {
   const contentType = headers['content-type']
   if (method === 'HEAD' || hasNoContent(statusCode)) {
@@ -290,7 +290,7 @@ const lengthOf = ({ 'content-length': length }: UpstreamResponse['headers']): nu
 
 const PARTIAL_CONTENT = 206
 
-/** Several ranges at once (RFC 9110 §14.6): what the type of the whole is stands in each part. */
+/** Several ranges at once (RFC 9110 §14.6): each part states the type of the whole. */
 const isOfRanges = (status: number, contentType = ''): boolean =>
   status === PARTIAL_CONTENT && /^multipart\/byteranges\s*;/i.test(contentType)
 
@@ -302,7 +302,7 @@ function requireReadable(call: Call, { headers, body }: UpstreamResponse, format
   throw unexpected(plain ? 'Content-Type' : 'Content-Encoding', body)
 }
 
-/** The fault of an answer whose header is not what was asked for. Its body is let go. */
+/** The fault of an answer in which a header is not what was asked for. Its body is let go. */
 export function unexpected(header: string, body: Buffer | PieceSource): Fault {
   if (!Buffer.isBuffer(body)) body.cancel()
   return new Fault('upstream_broken', { detail: `unexpected ${header}` })
@@ -311,11 +311,11 @@ export function unexpected(header: string, body: Buffer | PieceSource): Fault {
 interface AnswerSource {
   readonly method: string
   readonly requestHeaders?: ReadonlySet<string> | undefined
-  /** What it fails with besides the statuses that it answers. */
+  /** The faults with which it fails, besides the statuses that it answers. */
   readonly faults: readonly FaultCode[]
 }
 
-/** What may be answered by whatever answers with statuses of HTTP, for the description of the API (C11.3). */
+/** The possible answers of a backend that answers with statuses of HTTP, for the description of the API (C11.3). */
 export function answersByStatus({ method, requestHeaders, faults }: AnswerSource): PossibleAnswers {
   const gets = (name: string): boolean => requestHeaders?.has(name) ?? true
   const isRead = isBodiless(method)

@@ -1,4 +1,4 @@
-/** What the templates of a configuration name, in every place (C8.7): read off the sections as they were loaded. */
+/** The names that the templates of a configuration use, in every place (C8.7), read from the sections as they were loaded. */
 import type { Placeholder } from '../../../../base/contracts/calls/templates.ts'
 import { foldName } from '../../../../base/http/head/end-to-end-headers.ts'
 import { parseTemplate, placeholdersIn } from '../../templates/parse.ts'
@@ -14,7 +14,7 @@ export type TemplateSections = Readonly<
 const isTree = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null
 
-/** All texts in a value, however deep. The names of members are none, in the tree of a body either. */
+/** All texts in a value, however deep. The names of members do not count, not even in the tree of a body. */
 function textsIn(value: unknown): readonly string[] {
   if (typeof value === 'string') return [value]
   if (!isTree(value)) return []
@@ -40,7 +40,7 @@ function textsOf(backend: TemplateSections, own: TemplateSections): readonly str
   return textsIn([...replaced, query, headers])
 }
 
-/** None in a text that is no template: the check of templates reports it. */
+/** The placeholders of a text. A text that is no template has none: the check of templates reports it. */
 const placeholdersOf = (text: string): readonly Placeholder[] => {
   const template = parseTemplate(text)
   return typeof template === 'string' ? [] : placeholdersIn(template)
@@ -59,15 +59,15 @@ export const namesSubject = (backend: TemplateSections, own: TemplateSections = 
     .flatMap(placeholdersOf)
     .some(({ to }) => to.kind === 'name' && to.name === 'subject')
 
-/** Whether a section names a value of a business, be it replaced or not: then its calls need them. */
+/** Whether a section names a value of a business, replaced or not: then its calls need the values. */
 export const namesValues = (section: TemplateSections): boolean => namedValues(section).size > 0
 
 /**
- * Whether some place tells the service the business: its code, or a value of it. A text that is no template counts, since
+ * Whether some place tells the service the business: its code, or a value of it. A text that is no template counts, because
  * its problem is reported already.
  */
 export const namesBusiness = (backend: TemplateSections, own: TemplateSections = {}): boolean =>
-  // Where redirects may lead is told to no service.
+  // No service is told where redirects may lead.
   textsOf({ ...backend, redirects: undefined }, { ...own, redirects: undefined }).some((text) => {
     const template = parseTemplate(text)
     return (

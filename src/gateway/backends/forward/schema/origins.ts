@@ -1,4 +1,4 @@
-/** Addresses that are values of businesses (C8.7): nobody is called but whom the configuration names by `origins`. */
+/** Addresses that are values of businesses (C8.7): only addresses that the configuration allows by `origins` are called. */
 import { isIP } from 'node:net'
 import { parseTemplate, solePlaceholder } from '../../templates/parse.ts'
 import { parseUpstreamAddress, UPSTREAM_PATTERN, type UpstreamAddress } from '../../../upstream/socket.ts'
@@ -55,7 +55,7 @@ function isOf({ protocol, labels, port }: OriginPattern, url: URL): boolean {
 const WRITTEN = /^https?:\/\/[^\s\x00-\x20\x7f/@#?\\%]+(?:\/[^\s\x00-\x20\x7f#?\\%]*)?$/
 
 /**
- * The target that a value names. What the URL parser makes of it is compared, and nothing else is connected to.
+ * The target that a value names. The URL parser's result is compared, and only that is connected to.
  * @returns what is wrong with it, as a verb and what follows; without the value, which may be a secret
  */
 export function parseTargetValue(text: string, origins: readonly OriginPattern[]): UpstreamAddress | string {
@@ -82,7 +82,7 @@ interface ForwardingSection {
   readonly origins?: readonly string[] | undefined
 }
 
-/** Of sections as they were loaded. What is wrong with a section itself is reported where it is compiled. */
+/** The target values in sections as they were loaded. A problem of a section itself is reported where it is compiled. */
 export function targetValuesOf(backends: Readonly<Record<string, object>>): readonly TargetValue[] {
   return Object.entries(backends).flatMap(([backend, section]) => {
     const { target = '', origins = [] }: ForwardingSection = section
@@ -99,7 +99,7 @@ export function targetValuesOf(backends: Readonly<Record<string, object>>): read
 }
 
 /**
- * What is wrong with the values of a business: they say where calls go, and nobody may be called there.
+ * What is wrong with the values of a business: they say where calls go, and no call may go there.
  * @returns by the name of the value, a verb and what follows; without the values, which may be secrets
  */
 export const problemsOfValues = (

@@ -97,7 +97,7 @@ const authSchema = section(
 export type AuthConfig = Static<typeof authSchema>
 export type OAuth2Config = Static<typeof oauth2>
 
-/** What an upstream is sent (C8.2, C8.7). An operation may say it too. */
+/** Keys of the request that an upstream is sent (C8.2, C8.7). An operation may have them too. */
 const requestKeys = {
   path: optional(
     text({
@@ -206,7 +206,7 @@ const body = section(
 
 export type BodyConfig = Static<typeof body>
 
-/** What an operation alone may say. */
+/** Keys that only an operation may have. */
 const operationKeys = {
   body: optional(body),
   method: optional(
@@ -295,7 +295,7 @@ const ejection = section(
   },
 )
 
-/** What all kinds that forward have, but for `timeouts`. */
+/** The keys of all kinds that forward, except `timeouts`. */
 export const forwarding = {
   target: optional(
     text({
@@ -368,7 +368,7 @@ export const httpSchema = section(
   { description: 'Forwards calls to an HTTP service.' },
 )
 
-/** What all kinds that forward have. */
+/** The configuration that all kinds that forward have in common. */
 export type ForwardingConfig = Static<typeof httpSchema>
 
 /** The `upstream` section of an operation: what differs from its backend. A key that is left out is the backend's. */

@@ -79,14 +79,14 @@ function callTo(
   operation: OfferedOperation,
 ): Call | undefined {
   const { path: template } = operation
-  // What was in the query or the body of the call is not told by the path.
+  // The path does not tell what was in the query or the body of the call.
   if (template?.placeholders.some(({ to }) => to.kind === 'query' || to.kind === 'body')) return undefined
   const target = template === undefined ? asItIs : fromTemplate(path, template, call, operation)
   const params = target && paramsOf(target, call, operation)
   if (params === undefined || target === undefined || !operation.isAt(target)) return undefined
   const { level, area, action } = operation
   const again = { ...call, target, params, action: { ...call.action, level, area, action } }
-  // What is made of the URL must be the path again: so no reading of it is a guess.
+  // The template must make the same path again from the URL: so no reading of it is a guess.
   return template === undefined || attempt(() => template.render(again)) === path ? again : undefined
 }
 
@@ -153,7 +153,7 @@ function fromTemplate(
   return action === undefined ? undefined : parsed(`/${[...start, area, action].join('/')}`)
 }
 
-/** Reads what a template's placeholders stand for in some segments. False if these cannot be of it. */
+/** Reads the values of a template's placeholders from some segments. False if these cannot be of the template. */
 function take(template: Template, given: readonly string[], values: Values): boolean {
   const sole = solePlaceholder(template)
   if (sole?.written === 'action' || sole?.to.kind === 'segments')
@@ -175,7 +175,7 @@ function take(template: Template, given: readonly string[], values: Values): boo
   return keep(values, placeholders[0]?.written ?? '', value)
 }
 
-/** One placeholder stands for one value, wherever it stands. */
+/** One placeholder stands for one value, wherever it is. */
 function keep(values: Values, name: string, value: string): boolean {
   const known = values.get(name)
   values.set(name, value)

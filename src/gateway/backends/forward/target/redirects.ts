@@ -35,17 +35,17 @@ interface RedirectingUpstream {
   readonly announces: boolean
   /** Adds to a query what each call of this operation has there. @throws Fault */
   readonly queryOf: (call: Call, query: string) => string
-  /** Milliseconds for all steps of a call together. */
+  /** The time for all steps of a call together, in milliseconds. */
   readonly firstByte: number
   readonly clock: Clock
 }
 
 /** Statuses that say "get it there" (RFC 9110 §15.4), and do so for GET and HEAD alike. */
 const FOLLOWED: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
-/** All that another origin learns of a call, besides its method. */
+/** The headers of a call that another origin gets. Besides its method, it learns nothing else of the call. */
 const FOR_OTHERS = ['accept', 'range', 'traceparent'] as const
 
-/** What answered a call that was sent to another URL. */
+/** How a call that was sent to another URL was answered. */
 export interface Redirected {
   /** Undefined: it was no redirect that was followed. */
   readonly url: HttpUrl | undefined
@@ -61,7 +61,7 @@ export interface Redirectable {
   readonly target: UpstreamTarget
   /** Called with the reader that can end the call from now on. */
   readonly reading: (reader: UpstreamReader) => void
-  /** Called before the callback with what answers, if there was a redirect. */
+  /** Called before the callback if there was a redirect, with what answers. */
   readonly redirected: (how: Redirected) => void
   readonly callback: UpstreamCallback
 }
@@ -169,7 +169,7 @@ class Following {
     return `${missed}, and to nothing that \`redirects.within\` lists`
   }
 
-  /** An operation may say by a header whose data is asked for, and the call is sent on with its own. */
+  /** A header of an operation may say whose data is asked for, and the call is sent on with its own headers. */
   #hasHeadersOf({ operation, call }: OperationCall): boolean {
     const own = linesOf(this.#attempt.request.headers)
     return operation.headers === undefined || linesOf(operation.headers(call)).isSubsetOf(own)
@@ -181,7 +181,7 @@ class Following {
     return url.origin === announcedOrigin(this.#attempt.call) ? { ...url, origin } : url
   }
 
-  /** The target of the same upstream that an origin is; none once the call has left it. */
+  /** The target of the same upstream with this origin; undefined once the call has left the upstream. */
   #ownTarget(origin: string, current: UpstreamTarget, left: boolean): UpstreamTarget | undefined {
     if (left) return undefined
     const { targets, host } = this.#upstream

@@ -10,13 +10,13 @@ import { parseUpstreamAddress, type UpstreamAddress } from '../../../upstream/so
 import { isTimeout, upstreamFault } from '../response/response.ts'
 
 export interface EjectionRules {
-  /** Failed attempts in a row after which a target gets no more calls. */
+  /** After how many failed attempts in a row a target gets no more calls. */
   readonly failures: number
-  /** Milliseconds until one call may try the target again. */
+  /** After how long one call may try the target again, in milliseconds. */
   readonly for: number
 }
 
-/** What an attempt says about its target. `unknown`: nothing, since the client left before there was an answer. */
+/** What an attempt says about its target. `unknown`: nothing, because the client left before there was an answer. */
 type AttemptOutcome = 'good' | 'bad' | 'unknown'
 
 const TARGETS_FAULT: ReadonlySet<FaultCode> = new Set([
@@ -31,15 +31,15 @@ export const attemptOutcome = (error: unknown): AttemptOutcome =>
 
 /**
  * Passive ejection: a target whose calls fail several times in a row gets no more of them for a while. Then one call
- * tries it. If that one succeeds, the target is taken back; else it stays out for as long again.
+ * tries it. If that one succeeds, the target is taken back; otherwise it stays out for as long again.
  */
 export class Ejection {
   readonly #rules: EjectionRules
   readonly #clock: Clock
   readonly #changed: (ejected: boolean) => void
-  /** In a row. */
+  /** How many attempts failed in a row. */
   #failures = 0
-  /** clock.monotonic() of the ejection; undefined while the target gets calls. */
+  /** When the target was ejected, by clock.monotonic(); undefined while it gets calls. */
   #ejectedAt: number | undefined
   #isTried = false
 
@@ -122,7 +122,7 @@ export function checkHealth(
 ): () => void {
   let stopped = false
   let cancel = after(rules.interval, ask)
-  /** Results in a row that contradict `held`. */
+  /** How many results in a row contradict `held`. */
   let contrary = 0
   let held = true
   function ask(): void {
@@ -201,7 +201,7 @@ export class UpstreamTarget {
   readonly #ejection: Ejection
   readonly #changed: TargetChanged
   readonly #timeouts: UpstreamTimeouts
-  /** As its health checks say. */
+  /** The target's health, as its health checks say. */
   readonly #health: { isWell: boolean }
 
   /** @param same one of the same origin, whose connections, ejection and health this one shares: its address has another path */
@@ -243,7 +243,7 @@ export class UpstreamTarget {
     return this.#health.isWell && this.#ejection.admits
   }
 
-  /** For reports. A target that is due for a trial is not healthy yet. */
+  /** Whether the target is healthy, for reports. A target that is due for a trial is not healthy yet. */
   get isHealthy(): boolean {
     return this.#health.isWell && !this.#ejection.isEjected
   }

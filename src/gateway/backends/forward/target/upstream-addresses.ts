@@ -15,12 +15,12 @@ import type { ResponseHeaders } from '../response/response.ts'
 export interface LinkRules {
   readonly responseHeaders: readonly string[]
   readonly targets: readonly UpstreamAddress[]
-  /** The origins by which the upstream may know itself beside its targets'. */
+  /** The origins by which the upstream may know itself, besides its targets'. */
   readonly origins: ReadonlySet<string>
   readonly operations: readonly OfferedOperation[]
   /** Whether the upstream is told the public origin, so that it may write URLs with it. */
   readonly announces: boolean
-  /** Takes out of a query what clients do not send themselves. */
+  /** Takes those parts out of a query that clients do not send themselves. */
   readonly filterQuery: (query: string) => string
   readonly holdsAddress: HoldsAddress
 }
@@ -45,10 +45,13 @@ export const announcedOrigin = ({ scheme, host }: Pick<Call, 'scheme' | 'host'>)
 const unescaped = (query: string): string =>
   query.replaceAll(/%([0-7][0-9A-Fa-f])/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
 
-/** Each is compared with the paths of all operations of its level, on the serving thread. */
+/**
+ * How many links of a header are rewritten. Each is compared with the paths of all operations of its level, on the serving
+ * thread.
+ */
 const MOST_LINKS = 20
 
-/** Each link is treated by itself: what does not map back is left out. */
+/** Each link is treated by itself: a link that does not map back is left out. */
 function rewriteLink(header: string, toPublic: ToPublic, holdsAddress: HoldsAddress): string | undefined {
   const links = (parseLink(header) ?? []).slice(0, MOST_LINKS)
   const kept = links.flatMap((link) => rewritten(link, toPublic, holdsAddress))

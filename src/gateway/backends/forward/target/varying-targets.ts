@@ -25,7 +25,7 @@ export interface VaryingRules {
   readonly origins: readonly OriginPattern[]
   /** Undefined: the host is the one that is written, or the target's own. */
   readonly host: Template | undefined
-  /** Both. */
+  /** The templates of both. */
   readonly templates: readonly CertainTemplate[]
 }
 
@@ -52,9 +52,9 @@ export interface CallTargets {
 interface OpenedOrigin {
   readonly target: UpstreamTarget
   stopChecks: () => void
-  /** Of its health checks, which are no calls. */
+  /** How many of its health checks are under way: they are no calls. */
   probes: number
-  /** Increases from call to call. */
+  /** Tells which origin was used last: it increases from call to call. */
   used: number
   isRetired: boolean
 }
@@ -63,9 +63,9 @@ interface KeptTargets extends CallTargets {
   readonly opened: readonly OpenedOrigin[]
 }
 
-/** Origins and names to which connections are kept. */
+/** How many origins and names connections are kept to. */
 const MOST_OPENED = 1000
-/** What calls said that their targets are: with a path, there may be more of these than of origins. */
+/** How many targets named by calls are kept: with a path, there may be more of these than of origins. */
 const MOST_KNOWN = 1000
 
 /**
@@ -99,7 +99,7 @@ export class VaryingTargets {
     this.#others = new OtherOrigins(rules)
   }
 
-  /** What a call says. */
+  /** The URL and the host that a call says. */
   #said(call: Call): Pick<Destination, 'url' | 'host'> {
     return { url: this.#urlOf?.(call), host: this.#hostOf?.(call) }
   }
@@ -133,7 +133,7 @@ export class VaryingTargets {
     const { targets, tls: shared } = this.#rules
     const { url, host = this.#rules.host, conceals } = destination
     const addresses = url === undefined ? targets : [this.#judged(url)]
-    // A written host is what it always was: the certificate is verified for the target's own name.
+    // A written host changes nothing: the certificate is verified for the target's own name.
     const named =
       destination.host === undefined || shared.servername !== undefined ? undefined : nameOf(destination.host)
     const tls = named === undefined ? shared : { ...shared, servername: named }
@@ -180,7 +180,7 @@ export class VaryingTargets {
     const key = `${isWritten ? address.name : address.origin}\n${name}`
     const known = this.#opened.get(key)
     if (known !== undefined) return known
-    // What is opened now would be closed by nobody, and its health asked for ever.
+    // Nobody would close what is opened now, and its health checks would never end.
     if (this.#isClosed) throw refusedUnsent('the backend was closed')
     if (this.#opened.size >= MOST_OPENED) this.#retireOldest()
     const shown = { ...address, name: shownName(address, name, destination) }
@@ -238,7 +238,7 @@ export class VaryingTargets {
     return new UpstreamTargets(targets, this.#rules, this.#others)
   }
 
-  /** Where nothing was sent yet, nothing is wrong. */
+  /** True where nothing was sent yet: then nothing is wrong. */
   get isHealthy(): boolean {
     return this.#opened.size === 0 || this.#all.isHealthy
   }
@@ -257,7 +257,7 @@ export class VaryingTargets {
 const refusedUnsent = (detail: string): Fault =>
   new Fault('upstream_unreachable', { detail, unchanged: true })
 
-/** What a call says. */
+/** Where a call says that it goes. */
 interface Destination {
   readonly url: string | undefined
   readonly host: string | undefined
@@ -265,7 +265,7 @@ interface Destination {
   readonly business: string
 }
 
-/** For the log. */
+/** The name of a target for the log. */
 function shownName(address: UpstreamAddress, name: string, { url, conceals, business }: Destination): string {
   const own = url === undefined ? address.name : address.origin
   if (conceals) return url === undefined ? `${own} for ${business}` : `that of ${business}`
@@ -276,7 +276,7 @@ function shownName(address: UpstreamAddress, name: string, { url, conceals, busi
 const nameOf = (host: string): string => host.replace(/:\d+$/, '').toLowerCase()
 
 const LABEL = /^[A-Za-z0-9-]{1,63}$/
-/** Of a whole name, with its dots (RFC 1035 §2.3.4). */
+/** The most characters of a whole name, with its dots (RFC 1035 §2.3.4). */
 const LONGEST_NAME = 253
 
 /** @returns what is wrong with it, if anything is */
@@ -293,7 +293,7 @@ function compileUrl(target: Placeholder): (call: Call) => string {
   return (call) => asText(find(call), target)
 }
 
-/** Beside other text a value is a part of a name between dots; alone, it is a whole name. */
+/** Next to other text a value is a part of a name between dots; alone, it is a whole name. */
 function compileHost(template: Template): (call: Call) => string {
   const isAlone = solePlaceholder(template) !== undefined
   const [blamed] = placeholdersIn(template)
