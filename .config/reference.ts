@@ -3,7 +3,7 @@ import { expectation } from '../src/base/config/problem-text.ts'
 import {
   mapItem,
   MARK,
-  type Mark,
+  type SchemaMark,
   NAME_PATTERN,
   type SchemaView,
   type TSchema,
@@ -45,7 +45,7 @@ What belongs together, with examples, stands in [people](people.md), [actions](a
 /** Prettier would pad every row of a table to the longest one. */
 const AS_IT_IS = '<!-- prettier-ignore-start -->'
 
-const TYPE_OF_MARK: Readonly<Partial<Record<Mark, string>>> = {
+const TYPE_OF_MARK: Readonly<Partial<Record<SchemaMark, string>>> = {
   duration: 'duration',
   size: 'size',
   secret: 'secret',

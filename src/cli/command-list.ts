@@ -3,7 +3,7 @@
  * loaded by `commands.ts`.
  */
 import type { NounName } from '../identity/directory/editors/nouns.ts'
-import type { Operation } from '../operate/operation/operation.ts'
+import type { AdminOperation } from '../operate/operation/operation.ts'
 import { tableOf } from './operations.ts'
 import type { CommandTable } from './line/command.ts'
 
@@ -11,7 +11,7 @@ export interface CommandRow {
   /** For the list of all commands. */
   readonly summary: string
   /** The operations that its verbs are of: those of a file of `operate/`. Imported only when they are used. */
-  readonly operations?: () => Promise<readonly Operation[]>
+  readonly operations?: () => Promise<readonly AdminOperation[]>
   /** Its verbs that are none of an operation, and their options: one of line/tables.ts, or of init/table.ts. Imported only when it is used. */
   readonly table?: () => Promise<CommandTable>
   /** Its verbs as its help lists them. Default: those of operations first. */

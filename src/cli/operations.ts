@@ -2,10 +2,10 @@
 import { NO_TRAIL_NOW, OperationError } from '../operate/operation/errors.ts'
 import {
   type CommandLine,
-  type Operation,
+  type AdminOperation,
   type OperationAnswer,
   type OperationInput,
-  type Session,
+  type CommandSession,
   type Typed,
   whoMember,
 } from '../operate/operation/operation.ts'
@@ -21,18 +21,18 @@ import {
   SERVICE_ORDER,
 } from './line/call-options.ts'
 import { chosenVerb, type Command, type CommandTable, noVerb } from './line/command.ts'
-import { type Engine, NothingDone, type Purpose, remoteEngine } from './engine/engine.ts'
+import { type Engine, NothingDone, type CommandPurpose, remoteEngine } from './engine/engine.ts'
 import { parse } from './line/options.ts'
 import { commandText, startedBy } from './line/started.ts'
 
 /** A command line, and the operation that it is for. */
 interface Line {
-  readonly operation: Operation
+  readonly operation: AdminOperation
   readonly line: CommandLine
 }
 
 /** The verbs of a command among operations, by the word behind its name. */
-function linesOf(command: string, operations: readonly Operation[]): ReadonlyMap<string, Line> {
+function linesOf(command: string, operations: readonly AdminOperation[]): ReadonlyMap<string, Line> {
   const lines = operations.flatMap((operation) =>
     (operation.commands ?? []).flatMap((line) =>
       line.words.map((words) => [words, { operation, line }] as const),
@@ -63,7 +63,7 @@ function optionsOf({ operation, line }: Line): Options {
 const verbOf = (line: Line): Verb => ({ ...line.line, options: optionsOf(line) })
 
 /** The table of the verbs of a command that are operations. */
-export const tableOf = (command: string, operations: readonly Operation[]): CommandTable => ({
+export const tableOf = (command: string, operations: readonly AdminOperation[]): CommandTable => ({
   verbs: Object.fromEntries([...linesOf(command, operations)].map(([verb, line]) => [verb, verbOf(line)])),
 })
 
@@ -75,7 +75,7 @@ export const tableOf = (command: string, operations: readonly Operation[]): Comm
  */
 export function commandOfOperations(
   command: string,
-  operations: readonly Operation[],
+  operations: readonly AdminOperation[],
   table: CommandTable,
   others?: () => Promise<Command>,
 ): Command {
@@ -97,7 +97,7 @@ type Given = Typed & { readonly values: CallOptions }
 
 /** Puts who gives the order, and why, in its place in the request: where the schemas of the operation have it. */
 function withWho(
-  operation: Operation,
+  operation: AdminOperation,
   input: OperationInput,
   { by, reason }: Readonly<Record<'by' | 'reason', string | undefined>>,
 ): OperationInput {
@@ -115,7 +115,7 @@ function withWho(
  *
  * @throws UsageError
  */
-async function openEngine({ operation, options, terminal }: Purpose): Promise<Engine> {
+async function openEngine({ operation, options, terminal }: CommandPurpose): Promise<Engine> {
   const own = ownToken(options, terminal)
   const given = adminUrl(options, terminal)
   if (given !== undefined && own !== undefined) return remoteEngine({ address: given, token: own })
@@ -137,7 +137,7 @@ function sameService(options: CallOptions, { env }: Terminal): readonly string[]
 
 /** What is done with all the requests of a command. */
 interface Requests {
-  readonly session: Session
+  readonly session: CommandSession
   /** Closes what was opened, and tells what came of it. */
   readonly close: () => Promise<void>
 }
@@ -147,16 +147,20 @@ function sessionOf({ operation, line }: Line, given: Given, terminal: Terminal):
   const who = { by: operatorName(terminal), reason: checkedReason(values) }
   const optionsOfCall = line.options['data'] === undefined ? values : { ...values, data: undefined }
   let engine: Promise<Engine> | undefined
-  const answer = async <A>(requested: Operation, input: OperationInput = {}): Promise<OperationAnswer<A>> => {
+  const answer = async <A>(
+    requested: AdminOperation,
+    input: OperationInput = {},
+  ): Promise<OperationAnswer<A>> => {
     engine ??= openEngine({ operation, options: optionsOfCall, terminal })
     return (await (await engine).send(requested, withWho(requested, input, who))) as OperationAnswer<A>
   }
-  const session: Session = {
+  const session: CommandSession = {
     ...given,
     operation,
     terminal,
     answer,
-    send: async <A>(requested: Operation, input?: OperationInput) => (await answer<A>(requested, input)).body,
+    send: async <A>(requested: AdminOperation, input?: OperationInput) =>
+      (await answer<A>(requested, input)).body,
     trailFolder: async () => (await engine)?.trailFolder,
     commandFor: (words) =>
       commandText(startedBy(terminal), [...words, ...sameService(optionsOfCall, terminal)]),

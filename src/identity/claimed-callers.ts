@@ -23,7 +23,7 @@ import {
   limitToMachine,
   limitToUser,
   parseScope,
-  placeOf,
+  grantedPlace,
 } from './dependencies/scopes.ts'
 import { issueAccessToken, lifetimeOf } from './tokens/signed-tokens.ts'
 
@@ -184,7 +184,7 @@ async function issue(caller: ClaimedCaller, dependencies: StepDependencies): Pro
     subject: user?.subject,
     scope: scope.text,
     target: scope.values.find(isTargetValue),
-    ...placeOf(scope),
+    ...grantedPlace(scope),
     expiresIn: lifetime,
     // The client's default scope may contain it, though nobody has asked for it.
     dropped: caller.scope ? dropped : dropped.filter((value) => value !== WITHHELD),

@@ -4,7 +4,7 @@ import { type Endpoint, flow } from './steps/endpoint.ts'
 import { applications, leadToAccount } from './endpoints/applications.ts'
 import { authorize, consent } from './endpoints/authorize.ts'
 import {
-  answerKeys,
+  answerJwks,
   answerMetadata,
   answerResource,
   logo,
@@ -173,7 +173,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     methods: READ,
     closes: false,
     crossOrigin: true,
-    steps: answerKeys,
+    steps: answerJwks,
     refuse: refuseAsJson,
     announcedAs: 'jwks_uri',
   },

@@ -10,7 +10,7 @@ import { hashedPasswords, holdersOf, type IdentityDeps } from './dependencies/de
 import type { AddedEndpoints, MakeEndpoints } from './steps/added-endpoints.ts'
 import type { Attempt, Endpoint, StepDependencies } from './steps/endpoint.ts'
 import { ENDPOINTS } from './endpoints.ts'
-import { describeService, RESOURCE_PATH, resourceAt } from './endpoints/documents.ts'
+import { discoveryDocument, RESOURCE_PATH, resourceAt } from './endpoints/documents.ts'
 import { openClientFailures } from './guessing/failures.ts'
 import { openFamiliarNetworks } from './guessing/familiar-networks.ts'
 import { guardGuessing, systemTimer } from './guessing/guessing.ts'
@@ -33,7 +33,7 @@ export interface Identity {
 export function openIdentity(deps: IdentityDeps, added: readonly MakeEndpoints[] = []): Identity {
   const issuerPath = new URL(deps.urls.issuer).pathname.replace(/\/$/, '')
   const theme = compileTheme(deps.config.pages, issuerPath)
-  const metadata = describeService(deps, ENDPOINTS)
+  const metadata = discoveryDocument(deps, ENDPOINTS)
   const dependencies: StepDependencies = {
     ...deps,
     people: holdersOf(deps.people),

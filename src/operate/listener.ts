@@ -19,14 +19,14 @@ import type { AdminConfig } from './settings/admin.ts'
 import type { Health } from '../base/kernel/health.ts'
 import type { ServiceContext } from './operation/context.ts'
 import { AdminError, errorBodyOf, type FrameworkError } from './operation/errors.ts'
-import { MERGE_PATCH, type Operation } from './operation/operation.ts'
+import { MERGE_PATCH, type AdminOperation } from './operation/operation.ts'
 import {
   type AuthenticatedOperator,
   expiredOperator,
   type Operators,
   unknownOperator,
 } from './operation/operators.ts'
-import { authorize, performerOf } from './operation/perform.ts'
+import { requireRight, performerOf } from './operation/perform.ts'
 
 /**
  * The listener's application and its requests: no other file names the library. Requests are checked by their operation
@@ -123,7 +123,7 @@ function makeApp(recorder: Recorder): AdminApp {
 
 export interface AdminApi {
   readonly audit: Pick<AuditTrail, 'note'>
-  readonly routes: readonly Operation[]
+  readonly routes: readonly AdminOperation[]
   /** Awaited by each request: while the service starts, there is none yet. */
   readonly context: Promise<ServiceContext>
 }
@@ -140,14 +140,14 @@ const fromOf = ({ headers, ip }: IncomingRequest): Pick<Operator, 'via' | 'chann
 })
 
 /** Throws AdminError 401 or 403, unless the request shows a token that may do this. */
-function authorized(request: IncomingRequest, route: Operation, api: GuardedApi): AuthenticatedOperator {
+function authorized(request: IncomingRequest, route: AdminOperation, api: GuardedApi): AuthenticatedOperator {
   const operator = api.operators.find(request.headers.authorization)
   if (operator === undefined) throw unknownOperator(request.headers.authorization)
   const { audit, operators } = api
-  return authorize(operator, operators.hasExpired(operator), route, { audit, from: fromOf(request) })
+  return requireRight(operator, operators.hasExpired(operator), route, { audit, from: fromOf(request) })
 }
 
-function addRoute(app: AdminApp, route: Operation, api: GuardedApi): void {
+function addRoute(app: AdminApp, route: AdminOperation, api: GuardedApi): void {
   const { method, path: url } = route
   const known = new WeakMap<IncomingRequest, AuthenticatedOperator>()
   const perform = performerOf<ServiceContext>(route, route.handle)

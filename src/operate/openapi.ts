@@ -11,7 +11,7 @@ import {
   type AnswerHeader,
   MERGE_PATCH,
   ok,
-  type Operation,
+  type AdminOperation,
   problemsSchema,
   type Schema,
 } from './operation/operation.ts'
@@ -113,15 +113,15 @@ const OVERTAKEN = {
   },
 }
 
-const bodyTypesOf = ({ method }: Operation): readonly string[] =>
+const bodyTypesOf = ({ method }: AdminOperation): readonly string[] =>
   method === 'PATCH' ? [MERGE_PATCH, 'application/json'] : ['application/json']
 
-const requestBodyOf = (route: Operation, schema: ReturnType<typeof reference>) => ({
+const requestBodyOf = (route: AdminOperation, schema: ReturnType<typeof reference>) => ({
   required: route.bodyOptional !== true,
   content: Object.fromEntries(bodyTypesOf(route).map((type) => [type, { schema }] as const)),
 })
 
-function parametersOf({ query = {}, params = {}, conditional }: Operation) {
+function parametersOf({ query = {}, params = {}, conditional }: AdminOperation) {
   const parameters = [
     ...Object.entries(params).map(([name, schema]) => ({ name, in: 'path', required: true, schema })),
     ...Object.entries(query).map(([name, schema]) => ({ name, in: 'query', required: false, schema })),
@@ -133,7 +133,7 @@ function parametersOf({ query = {}, params = {}, conditional }: Operation) {
 /** Elsewhere `[person]` stands for them, unless the role has the right `administer`. */
 const PEOPLE_TOLD = ' It names people to all of them.'
 
-function operationOf(route: Operation, names: SchemaNames) {
+function operationOf(route: AdminOperation, names: SchemaNames) {
   const { operationId, summary, path, needs, body, conditional, answers, namesPeople } = route
   const name = operationId.slice(0, 1).toUpperCase() + operationId.slice(1)
   const own = Object.entries(answers).map(([status, [description, schema, headers = []]], at) => {
@@ -217,9 +217,12 @@ const PROBES = {
 }
 
 /** The path as OpenAPI writes it. */
-const pathOf = ({ path }: Operation): string => path.replaceAll(/:(\w+)/g, '{$1}')
+const pathOf = ({ path }: AdminOperation): string => path.replaceAll(/:(\w+)/g, '{$1}')
 
-function pathsOf(routes: readonly Operation[], names: SchemaNames): Record<string, Record<string, unknown>> {
+function pathsOf(
+  routes: readonly AdminOperation[],
+  names: SchemaNames,
+): Record<string, Record<string, unknown>> {
   const paths: Record<string, Record<string, unknown>> = {}
   for (const route of routes)
     paths[pathOf(route)] = {
@@ -230,7 +233,7 @@ function pathsOf(routes: readonly Operation[], names: SchemaNames): Record<strin
 }
 
 /** The OpenAPI document of the given routes and of metrics and health. */
-export function describeAdminApi(routes: readonly Operation[], version: string) {
+export function describeAdminApi(routes: readonly AdminOperation[], version: string) {
   const names = new SchemaNames()
   const paths = { ...PROBES, ...pathsOf(routes, names) }
   const used = new Set(Object.keys(paths).map(tagOf))
@@ -255,8 +258,8 @@ export function describeAdminApi(routes: readonly Operation[], version: string) 
 }
 
 /** All routes, including the one for the OpenAPI document. `version` is that of the service. */
-export function adminRoutes(version: string): readonly Operation[] {
-  const routes: Operation[] = [
+export function adminRoutes(version: string): readonly AdminOperation[] {
+  const routes: AdminOperation[] = [
     ...MAINTENANCE_OPERATIONS,
     RELOAD,
     ...REVOKE_OPERATIONS,

@@ -10,7 +10,7 @@ import { tryLock } from '../../src/state/audit/write/lock.ts'
 import { findService, pointToTrail } from '../../src/operate/trail/announcement.ts'
 import { hashSecret } from '../../src/identity/directory/hashing/hasher.ts'
 import { auditRecords, recordsOf } from '../support/audit-files.ts'
-import type { Waiting } from '../../src/operate/operation/terminal.ts'
+import type { WaitClock } from '../../src/operate/operation/terminal.ts'
 import { longPauses, openVerbs, runVerb } from '../support/command-line.ts'
 import { configFiles } from '../support/config-files.ts'
 import { dataFolder } from '../support/data-folder.ts'
@@ -31,7 +31,7 @@ async function place(changes = '') {
   await giveKey(data)
   const file = configFiles({ 'a.yaml': `extends: ${DEMO}\n${changes}\n` })('a.yaml')
   const env = { POSTERN_DATA: data, POSTERN_CONFIG: file }
-  const run = (line: string, more: Readonly<Record<string, string>> = {}, waiting?: Waiting) =>
+  const run = (line: string, more: Readonly<Record<string, string>> = {}, waiting?: WaitClock) =>
     runVerb(line.split(' '), {
       env: { ...env, ...more },
       input: PASSWORD,

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest'
 import { hashSecret } from '../../src/identity/directory/hashing/hasher.ts'
 import { newSecret } from '../../src/base/kernel/ids.ts'
 import { adminRoutes } from '../../src/operate/openapi.ts'
-import type { Operation } from '../../src/operate/operation/operation.ts'
+import type { AdminOperation } from '../../src/operate/operation/operation.ts'
 import { ROLES } from '../../src/operate/settings/admin.ts'
 import { configFiles } from '../support/config-files.ts'
 import { postForm } from '../support/oauth.ts'
@@ -106,7 +106,7 @@ const ROUTES = adminRoutes('1').filter(({ needs }) => needs !== 'administer')
 
 async function ask(
   { adminUrl }: StartedPostern,
-  route: Operation,
+  route: AdminOperation,
   { body, path }: Case,
   role: Role,
   ids: Ids,

@@ -3,7 +3,7 @@ import { Problems } from '../../src/base/config/problems.ts'
 import { NO_TRAIL } from '../../src/base/contracts/records/audit.ts'
 import { systemClock } from '../../src/base/kernel/clock.ts'
 import { type AdminApi, type AdminParts, startAdminListener } from '../../src/operate/listener.ts'
-import { ok, type Operation } from '../../src/operate/operation/operation.ts'
+import { ok, type AdminOperation } from '../../src/operate/operation/operation.ts'
 import { Operators } from '../../src/operate/operation/operators.ts'
 import { compileAdmin } from '../../src/operate/settings/admin.ts'
 import { Health } from '../../src/base/kernel/health.ts'
@@ -30,7 +30,7 @@ async function startAdmin(overrides: Partial<AdminParts> = {}) {
 }
 
 const TOKEN = 'a-token-of-some-length'
-const ROUTE: Operation = {
+const ROUTE: AdminOperation = {
   method: 'GET',
   path: '/',
   operationId: 'x',
@@ -40,7 +40,7 @@ const ROUTE: Operation = {
   handle: () => ok('done'),
 }
 /** Routes that ask nothing of the service. */
-const apiOf = (...routes: Operation[]): AdminApi => ({
+const apiOf = (...routes: AdminOperation[]): AdminApi => ({
   audit: NO_TRAIL,
   routes,
   context: undefined as never,

@@ -2,7 +2,7 @@
 import { PassThrough, type Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { runCommandLine } from '../../src/cli/command-line.ts'
-import type { Waiting } from '../../src/operate/operation/terminal.ts'
+import type { WaitClock } from '../../src/operate/operation/terminal.ts'
 
 export interface Ended {
   readonly code: number | null
@@ -15,7 +15,7 @@ interface Surroundings {
   readonly stdin: PassThrough
   /** Where standard output goes, which is then not in the answer. */
   readonly onto?: Writable | undefined
-  readonly waiting?: Waiting | undefined
+  readonly waiting?: WaitClock | undefined
   /** Whether no other process reads the store: a command that changes it by itself waits for none then. */
   readonly alone?: boolean | undefined
 }

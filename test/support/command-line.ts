@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { PassThrough, type Writable } from 'node:stream'
 import { runCommandLine } from '../../src/cli/command-line.ts'
-import type { Waiting } from '../../src/operate/operation/terminal.ts'
+import type { WaitClock } from '../../src/operate/operation/terminal.ts'
 import { collected, type Ended } from './collected-command.ts'
 import { PROGRAM, ROOT } from './program.ts'
 import { atEnd } from './shared.ts'
@@ -22,13 +22,13 @@ interface GivenVerb extends Given {
   readonly stdin?: PassThrough
   /** Where standard output goes, which is then not in the answer. */
   readonly onto?: Writable
-  readonly waiting?: Waiting
+  readonly waiting?: WaitClock
   /** Whether no other process reads the store: a command that changes it by itself waits for none then. */
   readonly alone?: boolean
 }
 
 /** Each pause takes seconds, and is over at once: a command loses its patience after a few looks. */
-export function longPauses(): Waiting {
+export function longPauses(): WaitClock {
   let now = 0
   return {
     monotonic: () => now,

@@ -3,7 +3,7 @@ import { NotTextError, readText } from '../files/text-file.ts'
 import { reasonInWords } from '../kernel/thrown.ts'
 import { Problems } from './problems.ts'
 import { section, type Static, type TSchema, viewOf } from './schema.ts'
-import { type ConfigNode, type Entry, type MapNode, placeOf } from './tree.ts'
+import { type ConfigNode, type ConfigEntry, type MapNode, placeOf } from './tree.ts'
 import { besideFile, type Environment, load } from './validate.ts'
 import { readYaml } from './yaml.ts'
 
@@ -72,7 +72,7 @@ function merged(under: ConfigNode, over: ConfigNode): ConfigNode {
   if (under.shape !== 'map' || over.shape !== 'map') return over
   const kind = kindOf(over)
   if (kind !== undefined && kind !== kindOf(under)) return over
-  const entries = new Map<string, Entry>(under.entries)
+  const entries = new Map<string, ConfigEntry>(under.entries)
   for (const [key, entry] of over.entries) {
     const below = under.entries.get(key)
     if (below && isNothing(entry.node)) entries.delete(key)

@@ -1,6 +1,6 @@
 import { withoutTricks } from '../kernel/clean-text.ts'
 
-export interface Place {
+export interface SourceLocation {
   /** As named on the command line or by `extends`. */
   readonly file: string
   /** From 1; 0 if there are no lines. */
@@ -19,7 +19,7 @@ export interface Problem {
   /** A file with a warning is served. */
   readonly severity: 'error' | 'warning'
   /** Set if the path cannot be looked up, because the file could not be read. */
-  readonly at?: Place | undefined
+  readonly at?: SourceLocation | undefined
 }
 
 /** Message and hint for a text that YAML takes for a map. */
@@ -32,13 +32,13 @@ export class Problems {
   /** Names of entries that could not be read. Who refers to one of them is right. */
   readonly unread = new Set<string>()
   /** The place of a path in the files. Set by the loader. */
-  locate: (path: KeyPath) => Place | undefined = () => undefined
+  locate: (path: KeyPath) => SourceLocation | undefined = () => undefined
 
   error(path: KeyPath, message: string, hint?: string): void {
     this.list.push({ path, message, hint, severity: 'error' })
   }
 
-  errorAt(at: Place, path: KeyPath, message: string, hint?: string): void {
+  errorAt(at: SourceLocation, path: KeyPath, message: string, hint?: string): void {
     this.list.push({ path, message, hint, severity: 'error', at })
   }
 
@@ -47,7 +47,7 @@ export class Problems {
   }
 
   /** The place of a problem: its own, otherwise that of its path. */
-  placeOf(problem: Problem): Place | undefined {
+  placeOf(problem: Problem): SourceLocation | undefined {
     return problem.at ?? this.locate(problem.path)
   }
 
@@ -67,7 +67,8 @@ function keyText(key: string | number, index: number): string {
 /** A path as text: `actions[3].methods.GET`. Keys that are not plain words are in quotes. */
 export const pathText = (path: KeyPath): string => path.map(keyText).join('')
 
-const placeText = ({ file, line: number }: Place): string => (number > 0 ? `${file}:${number}` : file)
+const placeText = ({ file, line: number }: SourceLocation): string =>
+  number > 0 ? `${file}:${number}` : file
 
 function line({ place, problem }: Located): string {
   const parts = [problem.path.length === 0 ? 'this file' : pathText(problem.path), problem.message]
@@ -76,7 +77,7 @@ function line({ place, problem }: Located): string {
 }
 
 interface Located {
-  readonly place: Place | undefined
+  readonly place: SourceLocation | undefined
   readonly problem: Problem
 }
 

@@ -21,7 +21,7 @@ import type { ConfigNode } from './tree.ts'
 export type { Static, TProperties, TSchema }
 
 /** Marks for facts that JSON Schema has no keyword for. The loader reads them; the published schema leaves them out. */
-export type Mark =
+export type SchemaMark =
   | 'duration'
   | 'size'
   | 'secret'
@@ -46,7 +46,7 @@ interface TextOptions extends Described {
 /** A JSON Schema of values of type T. */
 const schemaOf = <T>(schema: object): TUnsafe<T> => schema as TUnsafe<T>
 
-const marked = <T>(mark: Mark, schema: object): TUnsafe<T> =>
+const marked = <T>(mark: SchemaMark, schema: object): TUnsafe<T> =>
   schemaOf({ type: 'string', [MARK]: mark, ...schema })
 
 interface AmountOptions extends TextOptions {
@@ -55,7 +55,7 @@ interface AmountOptions extends TextOptions {
 }
 
 const amount = (
-  mark: Mark,
+  mark: SchemaMark,
   pattern: string,
   [what, such]: readonly [string, string],
   { orZero = false, ...options }: AmountOptions,
@@ -365,7 +365,7 @@ export const opaque = <T>(
 // The JSON Schema that is built here, as the loader and the generators of documents read it.
 
 export interface SchemaView {
-  readonly [MARK]?: Mark
+  readonly [MARK]?: SchemaMark
   readonly type?: string
   readonly properties?: Readonly<Record<string, SchemaView>>
   readonly required?: readonly string[]
@@ -436,9 +436,16 @@ const children = (schema: SchemaView): SchemaView[] => [
   ...Object.values(schema.shapes ?? {}),
 ]
 
-const SECRET: ReadonlySet<Mark | undefined> = new Set<Mark | undefined>(['secret', 'template', 'templates'])
+const SECRET: ReadonlySet<SchemaMark | undefined> = new Set<SchemaMark | undefined>([
+  'secret',
+  'template',
+  'templates',
+])
 
-const MAY_BE_SECRET: ReadonlySet<Mark | undefined> = new Set<Mark | undefined>([...SECRET, 'textOrSecret'])
+const MAY_BE_SECRET: ReadonlySet<SchemaMark | undefined> = new Set<SchemaMark | undefined>([
+  ...SECRET,
+  'textOrSecret',
+])
 
 /** Whether a value may contain a secret. Then no problem shows it. */
 export const holdsSecret = (schema: SchemaView): boolean =>

@@ -1,5 +1,5 @@
 /** A configuration as written: each value with its file and line. */
-import type { KeyPath, Place } from './problems.ts'
+import type { KeyPath, SourceLocation } from './problems.ts'
 
 export type Scalar = string | number | boolean | null
 
@@ -10,26 +10,26 @@ export interface ScalarNode {
   readonly isReported?: true
   /** A number as it is written, where JavaScript would write it otherwise: `1.50`, twenty digits. */
   readonly source?: string
-  readonly at: Place
+  readonly at: SourceLocation
 }
 
 export interface ListNode {
   readonly shape: 'list'
   readonly items: readonly ConfigNode[]
-  readonly at: Place
+  readonly at: SourceLocation
 }
 
-export interface Entry {
+export interface ConfigEntry {
   readonly node: ConfigNode
-  readonly at: Place
+  readonly at: SourceLocation
 }
 
 export interface MapNode {
   readonly shape: 'map'
-  readonly entries: ReadonlyMap<string, Entry>
+  readonly entries: ReadonlyMap<string, ConfigEntry>
   /** Whether it is written as `{key}`: where a text is expected, its quotes are missing. */
   readonly isBraced?: true
-  readonly at: Place
+  readonly at: SourceLocation
 }
 
 export type ConfigNode = ScalarNode | ListNode | MapNode
@@ -48,7 +48,7 @@ const MOST_LEVELS = 100
  * A node for a value that is in no file (a default, a record), with the place to report.
  * @throws RangeError for what is nested too deep
  */
-export function nodeOf(value: unknown, at: Place, depth = 0): ConfigNode {
+export function nodeOf(value: unknown, at: SourceLocation, depth = 0): ConfigNode {
   if (depth > MOST_LEVELS) throw new RangeError(`it is nested deeper than ${MOST_LEVELS} levels`)
   const below = (item: unknown): ConfigNode => nodeOf(item, at, depth + 1)
   if (Array.isArray(value)) return { shape: 'list', items: value.map(below), at }
@@ -61,7 +61,7 @@ export function nodeOf(value: unknown, at: Place, depth = 0): ConfigNode {
 
 interface Step {
   readonly node: ConfigNode
-  readonly at: Place
+  readonly at: SourceLocation
 }
 
 function step(node: ConfigNode, key: string | number): Step | undefined {
@@ -71,7 +71,7 @@ function step(node: ConfigNode, key: string | number): Step | undefined {
 }
 
 /** The place of `path`. Of a missing key, the place where its section begins. */
-export function placeOf(root: ConfigNode, path: KeyPath): Place {
+export function placeOf(root: ConfigNode, path: KeyPath): SourceLocation {
   let here: Step = { node: root, at: root.at }
   for (const key of path) {
     const next = step(here.node, key)

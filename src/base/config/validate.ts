@@ -4,12 +4,12 @@ import { faultOfSecret, readValue } from '../files/text-file.ts'
 import { reasonInWords } from '../kernel/thrown.ts'
 import { parseDuration, parseSize } from '../kernel/units.ts'
 import { belongsBelow, didYouMean, expectation, given, isSensitive, mismatch } from './problem-text.ts'
-import { type KeyPath, type Place, Problems, UNQUOTED } from './problems.ts'
+import { type KeyPath, type SourceLocation, Problems, UNQUOTED } from './problems.ts'
 import {
   mapItem,
   type MapItem,
   MARK,
-  type Mark,
+  type SchemaMark,
   REFERRED_BEGINS,
   type SchemaView,
   withKind,
@@ -23,10 +23,10 @@ export type Environment = Readonly<Record<string, string | undefined>>
 /** The value after loading; undefined if a problem was reported. */
 type Loaded = unknown
 
-type Convert = (text: string, at: Place, context: LoadContext) => unknown
+type Convert = (text: string, at: SourceLocation, context: LoadContext) => unknown
 
 const TEXT: Convert = (text) => text
-const CONVERT: Readonly<Partial<Record<Mark, Convert>>> = {
+const CONVERT: Readonly<Partial<Record<SchemaMark, Convert>>> = {
   duration: parseDuration,
   size: parseSize,
   path: (text, at, { problems }) => {
@@ -36,7 +36,7 @@ const CONVERT: Readonly<Partial<Record<Mark, Convert>>> = {
   },
 }
 
-const REFERABLE = new Set<Mark | undefined>(['secret', 'reference', 'template', 'textOrSecret', 'path'])
+const REFERABLE = new Set<SchemaMark | undefined>(['secret', 'reference', 'template', 'textOrSecret', 'path'])
 
 /** Reports a problem, and returns undefined in place of the value. */
 function reportProblem(path: KeyPath, message: string, { problems }: LoadContext, hint?: string): Loaded {
@@ -96,7 +96,7 @@ function loadSecret(node: MapNode, path: KeyPath, context: LoadContext): Loaded 
 
 const isTemplate = (schema: SchemaView): boolean => schema[MARK] === 'template' || schema.isTemplate === true
 
-const SECRETS = new Set<Mark | undefined>(['secret', 'template', 'textOrSecret'])
+const SECRETS = new Set<SchemaMark | undefined>(['secret', 'template', 'textOrSecret'])
 
 /** Whether the value that a reference stands for there is a secret. */
 const isSecret = (schema: SchemaView): boolean => SECRETS.has(schema[MARK]) || isTemplate(schema)
@@ -117,7 +117,7 @@ function loadText(schema: SchemaView, node: ScalarNode, path: KeyPath, context: 
   )
 }
 
-const convert = (schema: SchemaView, text: string, at: Place, context: LoadContext): Loaded =>
+const convert = (schema: SchemaView, text: string, at: SourceLocation, context: LoadContext): Loaded =>
   (CONVERT[schema[MARK] ?? 'opaque'] ?? TEXT)(text, at, context)
 
 const patterns = new Map<string, RegExp>()
@@ -156,7 +156,7 @@ interface LoadContext {
 }
 
 /** The absolute path of a name, which is relative to the folder of the file that contains it. */
-export const besideFile = (at: Place, path: string): string => resolve(dirname(at.file), path)
+export const besideFile = (at: SourceLocation, path: string): string => resolve(dirname(at.file), path)
 
 /** Whether a node has only keys of a reference. Any other key makes it a section. */
 function isReference(node: ConfigNode): node is MapNode {
@@ -192,7 +192,12 @@ function textAt(node: MapNode, key: string): string | undefined {
   return found?.shape === 'scalar' && typeof found.value === 'string' ? found.value : undefined
 }
 
-function fromFile(path: string, at: Place, keyPath: KeyPath, { problems }: LoadContext): string | undefined {
+function fromFile(
+  path: string,
+  at: SourceLocation,
+  keyPath: KeyPath,
+  { problems }: LoadContext,
+): string | undefined {
   problems.files.add(besideFile(at, path))
   try {
     return readValue(besideFile(at, path))
@@ -349,7 +354,7 @@ function loadMember(
 }
 
 /** Marks whose values may be `null`, like any other value. */
-const ANY: ReadonlySet<Mark | undefined> = new Set<Mark | undefined>(['opaque', 'templates'])
+const ANY: ReadonlySet<SchemaMark | undefined> = new Set<SchemaMark | undefined>(['opaque', 'templates'])
 
 /** Whether `key:` has no value, and so counts as left out. A section or map is empty then, and not left out. */
 const isEmpty = (node: ConfigNode, schema: SchemaView): boolean =>

@@ -19,9 +19,9 @@ import {
   visit,
   type YAMLMap,
 } from 'yaml'
-import { type KeyPath, type Place, Problems, UNQUOTED } from './problems.ts'
+import { type KeyPath, type SourceLocation, Problems, UNQUOTED } from './problems.ts'
 import { yamlPieces } from './yaml-pieces.ts'
-import type { ConfigNode, Entry, Scalar } from './tree.ts'
+import type { ConfigNode, ConfigEntry, Scalar } from './tree.ts'
 
 const MAX_ALIASES = 1000
 /** A body's template may have 64, below the operation that it is in. */
@@ -53,12 +53,12 @@ class Reader {
     this.unquoted = unquoted
   }
 
-  place(node: unknown, fallback: Place): Place {
+  place(node: unknown, fallback: SourceLocation): SourceLocation {
     const range = (node as { range?: readonly number[] | null } | null)?.range
     return range?.[0] === undefined ? fallback : { file: this.file, line: this.lines.linePos(range[0]).line }
   }
 
-  read(node: unknown, path: KeyPath, fallback: Place): ConfigNode {
+  read(node: unknown, path: KeyPath, fallback: SourceLocation): ConfigNode {
     const at = this.place(node, fallback)
     if (path.length > MAX_DEPTH) return this.refuse(path, at, `is nested deeper than ${MAX_DEPTH} levels`)
     if (isAlias(node)) return this.follow(node, path, at)
@@ -75,14 +75,14 @@ class Reader {
       : { shape: 'scalar', value, at }
   }
 
-  scalar(value: unknown, path: KeyPath, at: Place): Scalar {
+  scalar(value: unknown, path: KeyPath, at: SourceLocation): Scalar {
     if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value
     if (value !== null) this.problems.errorAt(at, path, 'is of a type that a configuration cannot have')
     return null
   }
 
   /** Counts each use, also inside the target of another alias, so that a bomb or a cycle reaches the limit. */
-  follow(alias: Alias, path: KeyPath, at: Place): ConfigNode {
+  follow(alias: Alias, path: KeyPath, at: SourceLocation): ConfigNode {
     this.aliases += 1
     if (this.aliases > MAX_ALIASES) {
       return this.refuse(path, at, `uses more than ${MAX_ALIASES} aliases`, this.aliases === MAX_ALIASES + 1)
@@ -94,31 +94,31 @@ class Reader {
       : this.refuse(path, at, 'is an alias without a target: put a text that begins with * in quotes')
   }
 
-  refuse(path: KeyPath, at: Place, message: string, report = true): ConfigNode {
+  refuse(path: KeyPath, at: SourceLocation, message: string, report = true): ConfigNode {
     if (report) this.problems.errorAt(at, path, message)
     return { shape: 'scalar', value: null, at }
   }
 
   isUnquoted = ({ range }: Node): boolean => this.unquoted.has(range?.[0] ?? Number.NaN)
 
-  refuseUnquoted(path: KeyPath, at: Place): ConfigNode {
+  refuseUnquoted(path: KeyPath, at: SourceLocation): ConfigNode {
     this.problems.errorAt(at, path, ...UNQUOTED)
     return { shape: 'scalar', value: '', isReported: true, at }
   }
 
   /** Nothing else is said of a map that would be made of others. */
-  refuseMerge(path: KeyPath, at: Place): ConfigNode {
+  refuseMerge(path: KeyPath, at: SourceLocation): ConfigNode {
     const why = 'is a merge key, which YAML 1.2 does not have'
     this.problems.errorAt(at, [...path, MERGE], why, 'write out the keys that it stands for')
     return { shape: 'scalar', value: '', isReported: true, at }
   }
 
-  readMap(map: YAMLMap, path: KeyPath, at: Place): ConfigNode {
+  readMap(map: YAMLMap, path: KeyPath, at: SourceLocation): ConfigNode {
     const braced = bracedKey(map)
     if (isMap(braced)) return this.refuseUnquoted(path, at)
     const merge = map.items.find(({ key }) => isScalar(key) && key.type === 'PLAIN' && key.value === MERGE)
     if (merge !== undefined) return this.refuseMerge(path, this.place(merge.key, at))
-    const entries = new Map<string, Entry>()
+    const entries = new Map<string, ConfigEntry>()
     for (const pair of map.items) {
       const keyAt = this.place(pair.key, at)
       const key = this.key(pair.key)
@@ -135,7 +135,7 @@ class Reader {
     return typeof node.value === 'string' ? node.value : node.source
   }
 
-  repeated(entries: ReadonlyMap<string, Entry>, path: KeyPath, at: Place): void {
+  repeated(entries: ReadonlyMap<string, ConfigEntry>, path: KeyPath, at: SourceLocation): void {
     const first = entries.get(String(path.at(-1)))
     this.problems.errorAt(at, path, `is repeated (first on line ${first?.at.line ?? at.line})`)
   }
@@ -252,7 +252,7 @@ export const readYaml = (source: string, file: string, problems: Problems, size 
   readPieces(source, file, size) ?? readWhole(source, file, problems)
 
 function readWhole(source: string, file: string, problems: Problems, linesBefore = 0): ConfigNode {
-  const top: Place = { file, line: linesBefore + 1 }
+  const top: SourceLocation = { file, line: linesBefore + 1 }
   const { document, second, lines, unquoted } = parse(source)
   const { linePos } = lines
   lines.linePos = (offset) => ({ ...linePos(offset), line: linePos(offset).line + linesBefore })
@@ -273,7 +273,7 @@ function readWhole(source: string, file: string, problems: Problems, linesBefore
 
 /** Undefined for a text that is to be read whole: one with any problem too, so that it is told as ever. */
 function readPieces(source: string, file: string, size: number): ConfigNode | undefined {
-  const entries = new Map<string, Entry>()
+  const entries = new Map<string, ConfigEntry>()
   let first: ConfigNode | undefined
   for (const { text, linesBefore, continues } of yamlPieces(source, size) ?? []) {
     const problems = new Problems()
@@ -299,7 +299,7 @@ function joined(one: ConfigNode, other: ConfigNode): ConfigNode | undefined {
     return one
   }
   if (one.shape !== 'map' || other.shape !== 'map') return undefined
-  const entries = one.entries as Map<string, Entry>
+  const entries = one.entries as Map<string, ConfigEntry>
   for (const [key, entry] of other.entries) {
     if (entries.has(key)) return undefined
     entries.set(key, entry)

@@ -10,9 +10,9 @@ import {
 } from '../../state/audit/format/beginning.ts'
 import { bodyKeyOf, hashBody, presentAuditKeys, PUBLIC_KEY_FILE } from '../../state/audit/format/keys.ts'
 import { runVerification } from '../../state/audit/read/read-trail.ts'
-import type { Verification } from '../../state/audit/read/verify.ts'
+import type { TrailVerification } from '../../state/audit/read/verify.ts'
 import { type AuditPlan, planAudit } from '../../state/audit/format/schema.ts'
-import { type Progress, TrailReadError } from '../../base/contracts/records/audit-query.ts'
+import { type ReadProgress, TrailReadError } from '../../base/contracts/records/audit-query.ts'
 import { cleanLine } from '../../base/kernel/clean-text.ts'
 import { Fault } from '../../base/kernel/faults.ts'
 import { reasonInWords } from '../../base/kernel/thrown.ts'
@@ -112,7 +112,7 @@ const UNREADABLE = 2
 const SHOWN_MS = 200
 
 /** A line of progress, on a terminal only. Returns what takes it away. */
-function showProgress({ stderr }: Terminal): { show: (progress: Progress) => void; end: () => void } {
+function showProgress({ stderr }: Terminal): { show: (progress: ReadProgress) => void; end: () => void } {
   if (!('isTTY' in stderr) || stderr.isTTY !== true) return { show: () => undefined, end: () => undefined }
   let next = 0
   return {
@@ -126,7 +126,7 @@ function showProgress({ stderr }: Terminal): { show: (progress: Progress) => voi
 }
 
 function* linesOf(
-  verification: Verification,
+  verification: TrailVerification,
   anchors: readonly string[],
   remembered: Remembered,
 ): Generator<string> {
@@ -146,7 +146,7 @@ const withoutAnchor = (anchors: readonly string[]): string =>
     ? 'compared with no anchor (--anchor)'
     : `compared with no anchor, for none is in ${anchors.join(', ')}`
 
-function* proofLines(verification: Verification, anchors: readonly string[]): Generator<string> {
+function* proofLines(verification: TrailVerification, anchors: readonly string[]): Generator<string> {
   const { signedUntil, anchoredUntil, unsigned, unsignedSince, foundLate, tornValues } = verification
   const { open, erased, removed } = verification
   yield signedUntil === undefined ? '  not signed' : `  signed until ${signedUntil}`
@@ -199,7 +199,7 @@ async function verifyAll(
   { remembered, anchors, key, json }: Options,
   terminal: Terminal,
 ): Promise<number> {
-  const verifications: Verification[] = []
+  const verifications: TrailVerification[] = []
   const progress = showProgress(terminal)
   try {
     for (const folder of folders) {

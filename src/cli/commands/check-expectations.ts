@@ -1,9 +1,9 @@
 /** `postern check --expect FILE`: whether a configuration decides as a file expects (C14.6). */
 import { pathText, type Problems } from '../../base/config/problems.ts'
-import { countOf, printable, type Terminal } from '../../operate/operation/terminal.ts'
+import { countOf, escapedForTerminal, type Terminal } from '../../operate/operation/terminal.ts'
 import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import {
-  callOf,
+  expectedCall,
   compareRow,
   type Expectation,
   type Mismatch,
@@ -47,7 +47,7 @@ async function mismatchesOf(
     const everything = catalogue.values.join(' ')
     const found: (Mismatch | undefined)[] = []
     for (const [row, expectation] of calls.entries())
-      found.push(compareRow(row, expectation, await explainer.explain(callOf(expectation, everything))))
+      found.push(compareRow(row, expectation, await explainer.explain(expectedCall(expectation, everything))))
     return found.filter((mismatch) => mismatch !== undefined)
   } finally {
     await explainer.close()
@@ -91,8 +91,8 @@ function rowText({
     client === undefined ? 'without a token' : `by ${client}${user === undefined ? '' : ` for ${user}`}`
   const where = target === undefined ? '' : ` at ${target}`
   const text = `${file}:${line}  ${pathText(['calls', row])}  ${call}, ${who}${where}: expected ${expected}, is ${actual}`
-  const why = words.split('\n').map((each) => `    ${printable(each)}\n`)
-  return `${printable(text)}\n${why.join('')}`
+  const why = words.split('\n').map((each) => `    ${escapedForTerminal(each)}\n`)
+  return `${escapedForTerminal(text)}\n${why.join('')}`
 }
 
 export interface Compared {

@@ -3,7 +3,7 @@ import { problemRows, type Problems } from '../../base/config/problems.ts'
 import { printJson, type Terminal } from '../../operate/operation/terminal.ts'
 import { EXIT } from '../../operate/operation/verb.ts'
 import { countWorkers } from '../../base/contracts/processes/worker-pool.ts'
-import type { Finding } from '../../state/stores/postgres/diagnose.ts'
+import type { Diagnosis } from '../../state/stores/postgres/diagnose.ts'
 import type { Compared } from './check-expectations.ts'
 import { commandOf, configurationFile, writeReport } from '../line/command.ts'
 import { orStoreTrouble } from './read-access.ts'
@@ -37,7 +37,7 @@ export const checkCommand = commandOf(CHECK, {
 const MARK = { fine: '  ok ', warning: 'WARN ', error: 'FAIL ' } as const
 
 /** Findings of an attempt to connect to the store. */
-async function tryStore(file: string, terminal: Terminal): Promise<readonly Finding[]> {
+async function tryStore(file: string, terminal: Terminal): Promise<readonly Diagnosis[]> {
   const { configuration } = loadConfiguration(SETTINGS, file, terminal.env)
   if (configuration?.store.kind !== 'postgres')
     return [{ level: 'fine', text: 'The store is of this machine alone: there is nothing to connect to' }]

@@ -13,11 +13,11 @@ import { recorded } from '../engine/recorded-act.ts'
 import { MIGRATE, NODES } from '../line/tables.ts'
 import { SETTINGS } from '../../serve/start/settings.ts'
 
-export type PostgresConfig = StoreConfig & { readonly kind: 'postgres' }
+export type SharedStoreConfig = StoreConfig & { readonly kind: 'postgres' }
 
 interface Shared {
   readonly configuration: Configuration
-  readonly store: PostgresConfig
+  readonly store: SharedStoreConfig
 }
 
 /** Does the work on the store of a configuration, if that is shared. Errors are written to stderr. */

@@ -11,11 +11,11 @@ import { progressBar, RECORDS } from '../../operate/operation/progress.ts'
 import { countOf, printJson, type Terminal } from '../../operate/operation/terminal.ts'
 import { EXIT, UsageError } from '../../operate/operation/verb.ts'
 import { hasService } from '../../serve/parts/data-folder.ts'
-import { placeOf } from '../../state/stores/postgres/connection-schema.ts'
+import { storeLocation } from '../../state/stores/postgres/connection-schema.ts'
 import { StoreError } from '../../state/stores/link/store-error.ts'
 import { commandOf } from '../line/command.ts'
 import { recorded } from '../engine/recorded-act.ts'
-import { onSharedStore, type PostgresConfig } from './shared-store.ts'
+import { onSharedStore, type SharedStoreConfig } from './shared-store.ts'
 import { STORE } from '../line/tables.ts'
 
 const SQLITE = 'sqlite:'
@@ -31,7 +31,7 @@ interface Copy {
   readonly file: string
   /** The folder of the old store's keys. */
   readonly keys: string
-  readonly to: PostgresConfig
+  readonly to: SharedStoreConfig
   /** The configuration of `to`. */
   readonly node: PlacedNode
   readonly json: boolean
@@ -73,10 +73,10 @@ async function copy({ file, keys: folder, to, node, json }: Copy, terminal: Term
       await rehostBeginnings(store, node)
     },
   }).finally(() => bar.clear())
-  if (json) printJson({ from: file, to: placeOf(to), records, changes, sealed }, terminal)
+  if (json) printJson({ from: file, to: storeLocation(to), records, changes, sealed }, terminal)
   else
     terminal.stdout.write(
-      `${countOf(records, 'record')} and ${countOf(changes, 'change')} are in ${placeOf(to)} now; sealed: ` +
+      `${countOf(records, 'record')} and ${countOf(changes, 'change')} are in ${storeLocation(to)} now; sealed: ` +
         `${sealed.join(', ')}. Start no service on ${file} any more.\n`,
     )
   return EXIT.done

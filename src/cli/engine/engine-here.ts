@@ -7,7 +7,7 @@ import { Fault } from '../../base/kernel/faults.ts'
 import type { OperationContext } from '../../operate/operation/context.ts'
 import { AdminError, errorBodyOf, OperationError } from '../../operate/operation/errors.ts'
 import type { OperationAnswer, OperationInput, SharedOperation } from '../../operate/operation/operation.ts'
-import { authorize, performerOf } from '../../operate/operation/perform.ts'
+import { requireRight, performerOf } from '../../operate/operation/perform.ts'
 import { LINES, linesOf } from '../../operate/operation/remote.ts'
 import type { Terminal } from '../../operate/operation/terminal.ts'
 import type { Configuration } from '../../operate/settings/configuration.ts'
@@ -102,7 +102,7 @@ export async function engineHere(purpose: HerePurpose): Promise<Engine> {
     { operator, expired }: OperatorHere,
   ): Promise<OperationAnswer<unknown>> {
     try {
-      authorize(operator, expired, operation, { audit: here.context.audit, from: FROM })
+      requireRight(operator, expired, operation, { audit: here.context.audit, from: FROM })
       const answer = await performerOf<OperationContext>(operation, operation.handle)(here.context, {
         params,
         query: plain(query),

@@ -4,7 +4,7 @@
  */
 import type { TrailLock } from '../../state/audit/write/lock.ts'
 import { OperationError } from '../../operate/operation/errors.ts'
-import type { Operation, OperationAnswer, OperationInput } from '../../operate/operation/operation.ts'
+import type { AdminOperation, OperationAnswer, OperationInput } from '../../operate/operation/operation.ts'
 import { type AdminAccess, LINES, linesOf, sendTo } from '../../operate/operation/remote.ts'
 import type { Terminal } from '../../operate/operation/terminal.ts'
 import type { CallOptions } from '../line/call-options.ts'
@@ -14,7 +14,7 @@ export interface Engine extends AsyncDisposable {
   /** The folder of the trail, if it is known and on this machine. */
   readonly trailFolder?: string | undefined
   /** Rejects with OperationError if nobody answers, or the operation is refused. The body of a stream is its lines. */
-  send(operation: Operation, input: OperationInput): Promise<OperationAnswer<unknown>>
+  send(operation: AdminOperation, input: OperationInput): Promise<OperationAnswer<unknown>>
 }
 
 /** The lock under which a command changes something here, or why its trail cannot be used. */
@@ -43,8 +43,8 @@ const jsonOf = (response: Response, { address }: AdminAccess): Promise<unknown> 
   })
 
 /** An operation that a command is for, how it was called, and by whom. */
-export interface Purpose {
-  readonly operation: Operation
+export interface CommandPurpose {
+  readonly operation: AdminOperation
   readonly options: CallOptions
   readonly terminal: Terminal
 }

@@ -16,12 +16,12 @@ import {
 } from '../../operate/trail/announcement.ts'
 import { OperationError } from '../../operate/operation/errors.ts'
 import type { SharedOperation } from '../../operate/operation/operation.ts'
-import type { Terminal, Waiting } from '../../operate/operation/terminal.ts'
+import type { Terminal, WaitClock } from '../../operate/operation/terminal.ts'
 import { type Configuration, readDataFolder } from '../../operate/settings/configuration.ts'
 import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import type { CallOptions } from '../line/call-options.ts'
 import { configurationFile, writeReport } from '../line/command.ts'
-import { type Engine, type LockHere, NothingDone, type Purpose, remoteEngine } from './engine.ts'
+import { type Engine, type LockHere, NothingDone, type CommandPurpose, remoteEngine } from './engine.ts'
 import { refuseOtherUser } from './operator-here.ts'
 import { SETTINGS } from '../../serve/start/settings.ts'
 
@@ -30,7 +30,7 @@ const PATIENCE = 10_000
 const PAUSE = 100
 
 /** Its timer keeps the process alive, unlike that of `after`. */
-const SYSTEM_WAITING: Waiting = { monotonic: () => systemClock.monotonic(), pause: wait }
+const SYSTEM_WAITING: WaitClock = { monotonic: () => systemClock.monotonic(), pause: wait }
 
 /** Values that were given in addition to the configuration, and take precedence over it. */
 interface Given {
@@ -114,7 +114,7 @@ function refuseConfiguration({ file, problems }: Ground, terminal: Terminal, mor
 }
 
 /** As `openEngine` (cli/operations.ts). */
-export async function findEngine(purpose: Purpose, given: Given): Promise<Engine> {
+export async function findEngine(purpose: CommandPurpose, given: Given): Promise<Engine> {
   const { operation, options, terminal } = purpose
   const ground = readGround(options, terminal)
   const { file } = ground
@@ -136,7 +136,7 @@ export async function findEngine(purpose: Purpose, given: Given): Promise<Engine
  * Looks where a running service says that it is, because it may have been started with another port; otherwise where
  * its configuration says.
  */
-async function findRemote({ terminal }: Purpose, ground: Ground, given: Given): Promise<Engine> {
+async function findRemote({ terminal }: CommandPurpose, ground: Ground, given: Given): Promise<Engine> {
   const service = serviceOf(ground)
   if (service !== undefined) {
     // The same address is another program's here, which would get the token.
@@ -162,7 +162,7 @@ const noAnswerFrom = ({ adminUrl }: Announced): string =>
 
 const noServiceOn = ({ data = '' }: Ground): string => `no service runs on ${data}, or it does not say so`
 
-type Shared = Purpose & { readonly operation: SharedOperation }
+type Shared = CommandPurpose & { readonly operation: SharedOperation }
 
 /** Whether anything is written, so that only one process may do it. */
 const writes = ({ method, leavesRecord }: SharedOperation): boolean =>

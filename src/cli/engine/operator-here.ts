@@ -18,7 +18,7 @@ const systemOperator = (): AuthenticatedOperator => ({
   expires: Number.POSITIVE_INFINITY,
 })
 
-/** Who gives orders, and whether their token has expired: for `authorize`. */
+/** Who gives orders, and whether their token has expired: for `requireRight`. */
 export interface OperatorHere {
   readonly operator: AuthenticatedOperator
   readonly expired: boolean

@@ -3,7 +3,7 @@ import {
   CLIENT_ID_PATTERN,
   CODE_PATTERN,
   NAME_EXPECTED,
-  NAME_PATTERN,
+  DISPLAY_NAME_PATTERN,
   USERNAME_EXPECTED,
   USERNAME_PATTERN,
 } from '../../identity/directory/records/schema.ts'
@@ -11,7 +11,7 @@ import type { FirstBusiness } from '../../operate/hooks/first-configuration.ts'
 import type { Terminal } from '../../operate/operation/terminal.ts'
 import { UsageError } from '../../operate/operation/verb.ts'
 import { UPSTREAM_PATTERN } from '../../gateway/upstream/socket.ts'
-import { type Prompt, questionsOn } from '../../operate/operation/questions.ts'
+import { type PromptUser, questionsOn } from '../../operate/operation/questions.ts'
 
 export interface Answers {
   /** An http or https URL. */
@@ -39,7 +39,7 @@ interface Question {
 }
 
 const BUSINESS = /^([^=\s]+)(?:=(.+))?$/
-const NAME = new RegExp(NAME_PATTERN, 'u')
+const NAME = new RegExp(DISPLAY_NAME_PATTERN, 'u')
 
 const QUESTIONS = {
   upstream: {
@@ -91,9 +91,9 @@ function businessesOf(texts: readonly string[]): readonly FirstBusiness[] {
   return all
 }
 
-const takeUsual: Prompt = (_question, usual, read) => Promise.resolve(read(usual))
+const takeUsual: PromptUser = (_question, usual, read) => Promise.resolve(read(usual))
 
-async function answersBy(ask: Prompt, given: GivenAnswers, upstream: string): Promise<Answers> {
+async function answersBy(ask: PromptUser, given: GivenAnswers, upstream: string): Promise<Answers> {
   const one = (name: 'upstream' | 'client' | 'user', usual: string): string | Promise<string> => {
     const read = (answer: string): string => checked(answer, QUESTIONS[name])
     const value = given[name]

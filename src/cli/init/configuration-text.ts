@@ -1,10 +1,10 @@
 /** The text of the configuration that `postern init` writes. */
 import { writeYaml } from '../../base/config/yaml.ts'
 import { NOTHING, ANYTHING } from '../../base/http/body/body-schema.ts'
-import { printable } from '../../operate/operation/terminal.ts'
+import { escapedForTerminal } from '../../operate/operation/terminal.ts'
 import type { Answers } from './answers.ts'
 import type {
-  BusinessValues,
+  ValuesByBusiness,
   DescribedAction,
   DescribedService,
 } from '../../operate/hooks/first-configuration.ts'
@@ -42,7 +42,7 @@ actions:
 
 /** The parts of the configuration that differ each time. */
 interface FirstConfiguration extends Answers {
-  readonly values: BusinessValues
+  readonly values: ValuesByBusiness
   /** Lines of extensions. */
   readonly added: readonly string[]
   /** The data folder. */
@@ -91,7 +91,7 @@ const FUNDS = {
 
 const businessText = (
   { code, name }: Answers['businesses'][number],
-  values: BusinessValues[string] | undefined,
+  values: ValuesByBusiness[string] | undefined,
   usesFunds: boolean,
 ): string => {
   const own = Object.entries(values ?? {}).map(([key, value]) => `${quoted(key)}: ${quoted(value)}`)
@@ -187,7 +187,7 @@ function listText({ actions, remarks = () => [] }: DescribedService): string {
     const said = remarks(action)
     if (said.length > 0 || waiting.length === WRITTEN) write()
     // A path of the description is anybody's text.
-    for (const remark of said) texts.push(`  # ${printable(remark)}\n`)
+    for (const remark of said) texts.push(`  # ${escapedForTerminal(remark)}\n`)
     waiting.push(action)
   }
   write()

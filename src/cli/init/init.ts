@@ -7,7 +7,7 @@ import { newSecret } from '../../base/kernel/ids.ts'
 import type { Terminal } from '../../operate/operation/terminal.ts'
 import { EXIT, type Given } from '../../operate/operation/verb.ts'
 import {
-  type BusinessValues,
+  type ValuesByBusiness,
   type DescribedAction,
   type FirstConfigurationSource,
   type SourcedService,
@@ -52,7 +52,7 @@ function fromHere(path: string): string {
 }
 
 interface AllAnswers extends Answers {
-  readonly values: BusinessValues
+  readonly values: ValuesByBusiness
 }
 
 /** A service from a source, and the name of the file that is written next to the configuration. */

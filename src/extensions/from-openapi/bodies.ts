@@ -9,10 +9,10 @@ import type { NamedSchemaSet } from './named-schemas.ts'
 import {
   type Contents,
   type DescribedOperation,
-  nameOf,
+  shortText,
   objectOf,
   referenced,
-  wordsOf,
+  descriptionText,
 } from './operations.ts'
 import { convertSchema, type ConvertedSchema, type Side } from './schema.ts'
 import { LOST, type Tell } from './tell.ts'
@@ -213,7 +213,7 @@ export function queryParameters(
 ): Pick<DescribedMethod, 'parameters'> {
   const own: Record<string, ParameterConfig> = {}
   for (const each of parameters) {
-    const name = nameOf(each['name'])
+    const name = shortText(each['name'])
     if (each['in'] !== 'query' || isPosterns(name) || !QUERY_NAME.test(name)) continue
     const { schema: converted } = convertSchema(each['schema'], 'request', book)
     book.complete()
@@ -226,7 +226,7 @@ export function queryParameters(
     if (schema === undefined)
       tell(`the query parameter ${name} is not checked: it may be empty`, EMPTY, [name])
     if (schema === undefined || !isScalar(schema) || typeof schema.type !== 'string') continue
-    const description = wordsOf(each['description']) ?? schema.description
+    const description = descriptionText(each['description']) ?? schema.description
     const parameter: ParameterConfig = {
       ...without(schema, 'required'),
       ...(description !== undefined && { description }),
@@ -260,7 +260,11 @@ function dataOf(schema: BodySchema, book: NamedSchemaSet): BodySchema | undefine
 type AnswerKeys = Pick<DescribedMethod, 'data' | 'items' | 'produces'> &
   Pick<NonNullable<DescribedMethod['upstream']>, 'types'>
 
-export function answerKeys(operation: DescribedOperation, book: NamedSchemaSet, tell: Tell): AnswerKeys {
+export function proposedAnswerKeys(
+  operation: DescribedOperation,
+  book: NamedSchemaSet,
+  tell: Tell,
+): AnswerKeys {
   const { json, xml, others } = sorted(operation.answers, 'answer', book.document)
   const read = json ?? xml
   if (read === undefined) {

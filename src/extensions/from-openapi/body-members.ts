@@ -1,6 +1,6 @@
 /** The members that bodies of a description may have: where a client could write the code of a business. */
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/http/body/json.ts'
-import { listOf, objectOf, referenced, textOf } from './operations.ts'
+import { listOf, objectOf, referenced, trimmedText } from './operations.ts'
 
 /** A member of a body, at its place nearest to the beginning. */
 export interface BodyMember {
@@ -48,7 +48,7 @@ export class BodyMembers {
 
   /** The members nearest to the beginning come first. A schema that is met again is not read again. */
   in(schema: JsonValue | undefined): readonly BodyMember[] {
-    const pointer = textOf(objectOf(schema)['$ref'])
+    const pointer = trimmedText(objectOf(schema)['$ref'])
     if (pointer === undefined) return this.#find(objectOf(schema))
     let found = this.#found.get(pointer)
     if (found === undefined) this.#found.set(pointer, (found = this.#find(objectOf(schema))))
@@ -89,7 +89,7 @@ export class BodyMembers {
     for (const [value, repeated] of left) {
       if (!isJsonObject(value) || seen.has(value)) continue
       seen.add(value)
-      const pointer = textOf(value['$ref'])
+      const pointer = trimmedText(value['$ref'])
       if (pointer !== undefined) left.push([referenced(this.#document, pointer), repeated])
       for (const part of REPEATED) for (const each of [value[part] ?? []].flat()) left.push([each, true])
       for (const part of ALTERNATIVES) for (const each of listOf(value[part])) left.push([each, repeated])

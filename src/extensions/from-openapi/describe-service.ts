@@ -2,7 +2,7 @@
 import { type JsonObject, parseJsonPointer, pointerText } from '../../base/http/body/json.ts'
 import { type Named, nameActions, type Placed } from './action-names.ts'
 import { type BodyMember, BodyMembers } from './body-members.ts'
-import { answerKeys, queryParameters, requestKeys, sentSchemas } from './bodies.ts'
+import { proposedAnswerKeys, queryParameters, requestKeys, sentSchemas } from './bodies.ts'
 import { NamedSchemaSet } from './named-schemas.ts'
 import {
   chosenOperations,
@@ -10,13 +10,13 @@ import {
   type DescribedOperation,
   isOf,
   listOf,
-  nameOf,
+  shortText,
   objectOf,
   schemesOf,
   slugOf,
-  textOf,
+  trimmedText,
   unsaidAddress,
-  wordsOf,
+  descriptionText,
 } from './operations.ts'
 import {
   type BusinessPlace,
@@ -168,7 +168,7 @@ function placeOf(operation: DescribedOperation, targets: TargetParameters, work:
 }
 
 function tellParameters({ parameters, unsaid }: DescribedOperation, tell: Tell): void {
-  const cookies = parameters.filter((each) => each['in'] === 'cookie').map(({ name }) => nameOf(name))
+  const cookies = parameters.filter((each) => each['in'] === 'cookie').map(({ name }) => shortText(name))
   const noCookies = 'cookies do not reach a service'
   if (cookies.length > 0) tell(`${noCookies}: ${cookies.join(', ')}`, noCookies, cookies)
   const noWords = 'left out, because a configuration has nothing like it'
@@ -178,7 +178,7 @@ function tellParameters({ parameters, unsaid }: DescribedOperation, tell: Tell):
 function methodOf(named: Named, scopes: ProposedScopes, work: Work, tell: Tell): DescribedMethod {
   const { operation, area, path, bound } = named
   const { upstream: sent, ...request } = requestKeys(operation, work.book, tell, work.placesInBody(operation))
-  const { types, ...answer } = answerKeys(operation, work.book, tell)
+  const { types, ...answer } = proposedAnswerKeys(operation, work.book, tell)
   const upstream = {
     ...(path === undefined ? {} : { path }),
     ...bound.upstream,
@@ -227,7 +227,7 @@ function areasOf(actions: readonly DescribedAction[], document: JsonObject): Des
   const texts = new Map(
     listOf(document['tags']).map((tag) => {
       const { name, description } = objectOf(tag)
-      return [slugOf(textOf(name) ?? ''), wordsOf(description)]
+      return [slugOf(trimmedText(name) ?? ''), descriptionText(description)]
     }),
   )
   const names = [...new Set(actions.map(({ area }) => area))]
@@ -246,7 +246,7 @@ const ADVICE: Readonly<Record<string, (scheme: JsonObject) => string>> = {
   apiKey: (scheme) =>
     scheme['in'] === 'cookie'
       ? 'a key in a cookie cannot be sent'
-      : `if it shall go on: backends.service.${scheme['in'] === 'query' ? 'query' : 'headers'}: { ${nameOf(scheme['name'])}: { env: UPSTREAM_KEY } }`,
+      : `if it shall go on: backends.service.${scheme['in'] === 'query' ? 'query' : 'headers'}: { ${shortText(scheme['name'])}: { env: UPSTREAM_KEY } }`,
   basic: () => 'if it shall go on: backends.service.auth.basic',
   http: () => 'if it shall go on: backends.service.auth',
   oauth2: () => OWN_TOKEN,
@@ -267,7 +267,7 @@ function tellAddress(document: JsonObject, targets: TargetParameters, work: Work
     if (targetOf(name, targets) !== undefined)
       work.tell(
         ['servers'],
-        `the address has {${name}}: calls of every business go to that of "${nameOf(objectOf(variable)['default'])}", its default`,
+        `the address has {${name}}: calls of every business go to that of "${shortText(objectOf(variable)['default'])}", its default`,
       )
 }
 
@@ -280,7 +280,7 @@ function tellWhole(
   for (const [name, value] of Object.entries(schemesOf(document))) {
     const scheme = objectOf(value)
     if (isCode(scheme, targets)) continue
-    const advice = ADVICE[nameOf(scheme['type'])]?.(scheme)
+    const advice = ADVICE[shortText(scheme['type'])]?.(scheme)
     const at = document['swagger'] === undefined ? ['components', 'securitySchemes'] : ['securityDefinitions']
     if (advice !== undefined) work.tell([...at, name], `the service asks for ${name}; ${advice}`)
   }

@@ -27,7 +27,7 @@ import { type Description, DescriptionError, readDescription } from './read-desc
 import type { DescribedService } from '../../operate/hooks/first-configuration.ts'
 import { shellWord } from '../../operate/operation/terminal.ts'
 
-export interface Described {
+export interface DescribedApi {
   readonly service: DescribedService
   /** A line for each. */
   readonly notes: readonly string[]
@@ -158,7 +158,7 @@ export interface OpenDescription {
   /** An address to propose for the service. */
   readonly upstream: string
   /** @throws DescriptionError if nothing of it can be served, or an option names what is not there */
-  readonly described: (options: DescriptionOptions) => Described
+  readonly described: (options: DescriptionOptions) => DescribedApi
 }
 
 /** @throws DescriptionError for what an option says and no operation is of */
@@ -199,7 +199,7 @@ export async function openDescription(
   }
 }
 
-function describe(file: string, description: Description, options: DescriptionOptions): Described {
+function describe(file: string, description: Description, options: DescriptionOptions): DescribedApi {
   const { places, fund, only, shared, notBusiness } = options
   const named = places?.flatMap(({ kind, name }) => (kind === 'body' ? (name.split('/').at(-1) ?? '') : name))
   const targets = {

@@ -91,8 +91,8 @@ export const extension = {
     },
     open: async (values, usual) => {
       setFlagsFromString(COLLECTED_OFTEN)
-      const { openSource } = await import('./open-source.ts')
-      return openSource(values, usual)
+      const { openDescriptionSource } = await import('./open-source.ts')
+      return openDescriptionSource(values, usual)
     },
   },
 } as const satisfies Extension

@@ -1,7 +1,7 @@
 /** The schemas of a description that others refer to: each is written once in the configuration, under `schemas`. */
 import type { BodySchema } from '../../base/http/body/body-schema.ts'
 import { type JsonObject, type JsonValue, parseJsonPointer } from '../../base/http/body/json.ts'
-import { listOf, nameOf, objectOf, referenced, referencesIn, slugOf } from './operations.ts'
+import { listOf, shortText, objectOf, referenced, referencesIn, slugOf } from './operations.ts'
 import { convertSchema, type NamedParts, onlyReference, type Side } from './schema.ts'
 import { LOST, type Tell } from './tell.ts'
 
@@ -156,7 +156,7 @@ function isSidedItself(value: JsonValue): boolean {
     if (typeof part !== 'object' || part === null) continue
     const { required, properties } = part as JsonObject
     for (const name of listOf(required)) {
-      const member = objectOf(objectOf(properties)[nameOf(name)])
+      const member = objectOf(objectOf(properties)[shortText(name)])
       if (member['readOnly'] === true || member['writeOnly'] === true) return true
     }
     for (const inner of Object.values(part)) if (typeof inner === 'object') seen.add(inner as JsonValue)

@@ -44,7 +44,7 @@ async function serviceOf(
 }
 
 /** @throws DescriptionError */
-export async function openSource(values: SourceValues, usual: string): Promise<OpenSource> {
+export async function openDescriptionSource(values: SourceValues, usual: string): Promise<OpenSource> {
   const open = await openDescription(String(values['from']), listOf(values['only']), usual)
   return { upstream: open.upstream, service: (asked) => serviceOf(open, values, asked) }
 }

@@ -1,5 +1,5 @@
 /** Where the business of each operation is, as `postern init --from` tells it. */
-import { countOf, printable, rowLines, shellWord } from '../../operate/operation/terminal.ts'
+import { countOf, escapedForTerminal, rowLines, shellWord } from '../../operate/operation/terminal.ts'
 import type { OperationBusiness } from './describe-service.ts'
 
 /** Operations that are taken although nothing tells the service their business, and nobody says that they have none. */
@@ -16,7 +16,9 @@ const placeOf = ({ action, business, shared }: OperationBusiness): string => {
 /** Operations without a business come last, under a heading with their number. */
 export function operationsTable(operations: readonly OperationBusiness[]): string {
   const open = new Set(withoutBusiness(operations))
-  const rows = operations.map((each) => [each.operation, each.action ?? '-', placeOf(each)].map(printable))
+  const rows = operations.map((each) =>
+    [each.operation, each.action ?? '-', placeOf(each)].map(escapedForTerminal),
+  )
   const lines = rowLines(['OPERATION', 'ACTION', 'BUSINESS'], rows)
   const [head = ''] = lines
   const of = (isOpen: boolean): string =>
@@ -38,7 +40,7 @@ export function openText(operations: readonly OperationBusiness[]): string | und
   if (open.length === 0) return undefined
   const shown = open
     .slice(0, MOST_SHOWN)
-    .map(({ operation }) => `--shared ${shellWord(printable(operation))}`)
+    .map(({ operation }) => `--shared ${shellWord(escapedForTerminal(operation))}`)
   const [them, they] = open.length === 1 ? ['it', 'it belongs'] : ['them', 'they belong']
   const more = open.length > MOST_SHOWN ? ' …' : ''
   return `postern: exit code 3: ${countOf(open.length, 'operation has', 'operations have')} no business. Say where it is (--business-in), leave ${them} out (--only), or say that ${they} to nobody: ${shown.join(' ')}${more}\n`

@@ -18,7 +18,7 @@ export const listOf = (value: JsonValue | undefined): readonly JsonValue[] =>
   Array.isArray(value) ? value : []
 
 /** Undefined if it is empty too. */
-export const textOf = (value: JsonValue | undefined): string | undefined =>
+export const trimmedText = (value: JsonValue | undefined): string | undefined =>
   typeof value === 'string' && value.trim() !== '' ? value : undefined
 
 /** The target of a reference (`#/components/…`). */
@@ -49,7 +49,7 @@ function partOf(document: JsonObject, value: JsonValue | undefined): JsonObject 
   let part = objectOf(value)
   for (;;) {
     const { $ref: reference, ...own } = part
-    const pointer = textOf(reference)
+    const pointer = trimmedText(reference)
     if (pointer === undefined || followed.has(pointer)) return own
     followed.add(pointer)
     part = { ...objectOf(referenced(document, pointer)), ...own }
@@ -57,7 +57,7 @@ function partOf(document: JsonObject, value: JsonValue | undefined): JsonObject 
 }
 
 /** A name or another short value as text; empty if it is neither a text nor a number nor a switch. */
-export const nameOf = (value: JsonValue | undefined): string =>
+export const shortText = (value: JsonValue | undefined): string =>
   typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? String(value) : ''
 
 export const textsOf = (value: JsonValue | undefined): readonly string[] =>
@@ -71,15 +71,15 @@ const cut = (text: string, most: number): string =>
 
 /** A text on one line, as a `summary` of the configuration may be. */
 export function lineOf(value: JsonValue | undefined): string | undefined {
-  const line = textOf(value)
+  const line = trimmedText(value)
     ?.replaceAll(/[\s<>]+/g, ' ')
     .trim()
   return line === undefined || line === '' ? undefined : cut(line, LONGEST_LINE)
 }
 
 /** A text, as a `description` of the configuration may be. */
-export function wordsOf(value: JsonValue | undefined): string | undefined {
-  const text = textOf(value)
+export function descriptionText(value: JsonValue | undefined): string | undefined {
+  const text = trimmedText(value)
   return text === undefined ? undefined : cut(text, LONGEST_TEXT)
 }
 
@@ -144,7 +144,7 @@ function parametersOf(
   const all = [...listOf(shared['parameters']), ...listOf(operation['parameters'])]
     .filter(isJsonObject)
     .map((each) => partOf(document, each))
-  const byPlace = new Map(all.map((each) => [`${nameOf(each['in'])} ${nameOf(each['name'])}`, each]))
+  const byPlace = new Map(all.map((each) => [`${shortText(each['in'])} ${shortText(each['name'])}`, each]))
   // In 2.0 the parameter is its own schema.
   return [...byPlace.values()].map((each) =>
     each['schema'] === undefined ? { ...each, schema: each } : each,
@@ -158,11 +158,11 @@ const isFile = (parameter: JsonObject): boolean => parameter['type'] === 'file'
 /** The fields of a form of OpenAPI 2.0 as one schema. */
 function formOf(fields: readonly JsonObject[], consumes: readonly string[]): DescribedOperation['body'] {
   const usual = fields.some(isFile) ? 'multipart/form-data' : FORM
-  const names = fields.filter(({ required }) => required === true).map(({ name }) => nameOf(name))
+  const names = fields.filter(({ required }) => required === true).map(({ name }) => shortText(name))
   const schema: JsonObject = {
     type: 'object',
     required: names,
-    properties: Object.fromEntries(fields.map(({ name, schema = {} }) => [nameOf(name), schema])),
+    properties: Object.fromEntries(fields.map(({ name, schema = {} }) => [shortText(name), schema])),
   }
   return {
     required: names.length > 0,
@@ -213,7 +213,7 @@ const isPublic = (security: JsonValue | undefined): boolean =>
   Array.isArray(security) && security.every((each) => Object.keys(objectOf(each)).length === 0)
 
 const descriptionOf = ({ description, deprecated }: JsonObject): string | undefined =>
-  wordsOf(deprecated === true ? `Deprecated. ${textOf(description) ?? ''}`.trim() : description)
+  descriptionText(deprecated === true ? `Deprecated. ${trimmedText(description) ?? ''}`.trim() : description)
 
 function operationOf(document: JsonObject, path: string, method: string): DescribedOperation {
   const shared = partOf(document, objectOf(document['paths'])[path])
@@ -277,10 +277,10 @@ export function isOf({ method, path, tags }: DescribedOperation, only: string): 
 
 /** The address that the description names first, with its variables; undefined if it names none. */
 function addressTemplate(document: JsonObject): string | undefined {
-  const url = textOf(objectOf(listOf(document['servers'])[0])['url'])
+  const url = trimmedText(objectOf(listOf(document['servers'])[0])['url'])
   if (url !== undefined) return url
-  const host = textOf(document['host'])
-  const basePath = textOf(document['basePath'])
+  const host = trimmedText(document['host'])
+  const basePath = trimmedText(document['basePath'])
   if (host === undefined) return basePath
   const schemes = textsOf(document['schemes'])
   return `${schemes.includes('https') || schemes.length === 0 ? 'https' : 'http'}://${host}${basePath ?? ''}`
@@ -300,7 +300,7 @@ function addressIn(document: JsonObject): Address {
   // Braces that stay mark a variable without a value.
   const filled = (text: string): string =>
     text.replaceAll(/\{([^{}]*)\}/g, (all, name: string) => {
-      const value = Object.hasOwn(variables, name) ? nameOf(objectOf(variables[name])['default']) : ''
+      const value = Object.hasOwn(variables, name) ? shortText(objectOf(variables[name])['default']) : ''
       return value === '' ? all : value
     })
   const [, origin = '', path = ''] = /^([a-z]+:\/\/[^/]*)?(.*)$/is.exec(addressTemplate(document) ?? '') ?? []

@@ -1,7 +1,7 @@
 /** Where a service may take the business from: the places that its description has, and those that were chosen. */
 import { type JsonObject, parseJsonPointer, pointerText } from '../../base/http/body/json.ts'
 import { BodyMembers } from './body-members.ts'
-import { type DescribedOperation, listOf, nameOf, objectOf, textOf } from './operations.ts'
+import { type DescribedOperation, listOf, shortText, objectOf, trimmedText } from './operations.ts'
 
 /** `X-Tenant-ID`, `tenant_id` and `tenantId` are one name. */
 export const foldParameter = (name: string): string =>
@@ -126,7 +126,7 @@ function placesIn(
   members: BodyMembers,
 ): readonly Pick<FoundPlace, 'kind' | 'name'>[] {
   const sent = parameters.flatMap(({ in: kind, name }) =>
-    kind === 'query' || kind === 'header' ? [{ kind, name: nameOf(name) } as const] : [],
+    kind === 'query' || kind === 'header' ? [{ kind, name: shortText(name) } as const] : [],
   )
   const inPath = [...path.matchAll(/\{([^{}]+)\}/g)].map(([, name = '']) => ({ kind: 'path', name }) as const)
   const inBody = [...(body?.contents.values() ?? [])].flatMap((schema) =>
@@ -143,7 +143,7 @@ const DEEPEST = 4
 
 /** The host of the first server, with its variables as they are written; undefined if there is none. */
 export function hostOf(document: JsonObject): string | undefined {
-  const url = textOf(objectOf(listOf(document['servers'])[0])['url']) ?? ''
+  const url = trimmedText(objectOf(listOf(document['servers'])[0])['url']) ?? ''
   return /^https?:\/\/([^/?#]+)/.exec(url)?.[1]
 }
 

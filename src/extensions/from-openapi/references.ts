@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/http/body/json.ts'
-import { listOf, METHODS, objectOf, referenced, schemesOf, successesIn, textOf } from './operations.ts'
+import { listOf, METHODS, objectOf, referenced, schemesOf, successesIn, trimmedText } from './operations.ts'
 
 /** A reference that leads nowhere. */
 export interface BrokenReference {
@@ -115,7 +115,7 @@ class Follower {
 
   /** Where the reference of a part leads. One that leads nowhere is taken away. */
   async #targetOf(part: JsonObject, step: Step): Promise<Target | undefined> {
-    const reference = textOf(part['$ref'])
+    const reference = trimmedText(part['$ref'])
     const known = this.#rewritten.get(part)
     if (reference === undefined || known !== undefined) return known
     const [path = '', pointer = ''] = reference.split('#', 2)

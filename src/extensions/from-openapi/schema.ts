@@ -8,7 +8,7 @@ import {
   ANYTHING,
 } from '../../base/http/body/body-schema.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/http/body/json.ts'
-import { listOf, objectOf, referenced, textOf, textsOf } from './operations.ts'
+import { listOf, objectOf, referenced, trimmedText, textsOf } from './operations.ts'
 
 /** Which side the schema is for: a `readOnly` member need not be in a request, nor a `writeOnly` one in an answer. */
 export type Side = 'request' | 'answer'
@@ -119,7 +119,7 @@ const KEYWORDS: Readonly<Record<string, Reader>> = {
     else lost.add('pattern')
   },
   format(value, draft, { lost }) {
-    const name = textOf(value) ?? ''
+    const name = trimmedText(value) ?? ''
     if (Object.hasOwn(FORMATS, name)) draft.format = name as keyof typeof FORMATS
     else if (!SILENT_FORMATS.has(name)) lost.add(`format ${name}`)
   },
@@ -148,7 +148,7 @@ const KEYWORDS: Readonly<Record<string, Reader>> = {
   ),
   // Beside other keywords, or as one of several parts: what it names is joined with them.
   $ref(value, draft, work, depth) {
-    const pointer = textOf(value) ?? ''
+    const pointer = trimmedText(value) ?? ''
     if (work.within.includes(pointer)) {
       work.lost.add(`what ${pointer.split('/').at(-1) ?? ''} contains of itself`)
       return
@@ -174,7 +174,7 @@ const KEYWORDS: Readonly<Record<string, Reader>> = {
 const XML_NAME = /^[A-Za-z_][A-Za-z0-9._-]*$/
 
 function noteItems(name: string, member: JsonValue | undefined, { items }: Work): void {
-  const item = textOf(objectOf(objectOf(objectOf(member)['items'])['xml'])['name'])
+  const item = trimmedText(objectOf(objectOf(objectOf(member)['items'])['xml'])['name'])
   if (item !== undefined && XML_NAME.test(item)) items.set(name, item)
 }
 
@@ -257,7 +257,7 @@ export function onlyReference(
   const [keyword = ''] = keywords
   if (keywords.length !== 1) return undefined
   const nullable = schema['nullable'] === true
-  const pointer = textOf(schema['$ref'])
+  const pointer = trimmedText(schema['$ref'])
   if (keyword === '$ref') return pointer === undefined ? undefined : { pointer, nullable }
   if (!isPart(keyword)) return undefined
   const parts = listOf(schema[keyword])

@@ -17,7 +17,7 @@ import {
   type PlaceKind,
   placeText,
 } from './places.ts'
-import { type DescribedOperation, listOf, nameOf, objectOf, slugOf, textOf } from './operations.ts'
+import { type DescribedOperation, listOf, shortText, objectOf, slugOf, trimmedText } from './operations.ts'
 import type { DescribedMethod, Level } from '../../operate/hooks/first-configuration.ts'
 
 /** Which parameters are the codes of businesses and of funds, folded. */
@@ -29,7 +29,11 @@ export interface TargetParameters extends Readonly<Record<Level, ReadonlySet<str
 }
 
 /** The value that Postern writes at the place of a target; undefined: only a client writes it there. */
-export function valueAt(target: Level, place: NamedPlace, { places }: TargetParameters): string | undefined {
+export function valueForPlace(
+  target: Level,
+  place: NamedPlace,
+  { places }: TargetParameters,
+): string | undefined {
   if (target === 'fund' || places === undefined) return place.kind === 'body' ? undefined : `{${target}}`
   return places.find((each) => isSamePlace(each, place))?.value
 }
@@ -51,7 +55,7 @@ function targetAt(place: NamedPlace, targets: TargetParameters): Level | undefin
 /** The place of a parameter; undefined: none that a business could be in. */
 function placeAt({ in: kind, name }: JsonObject): NamedPlace | undefined {
   const isPlace = kind === 'query' || kind === 'header' || kind === 'path' || kind === 'cookie'
-  return isPlace ? { kind, name: nameOf(name) } : undefined
+  return isPlace ? { kind, name: shortText(name) } : undefined
 }
 
 function targetOfParameter(parameter: JsonObject, targets: TargetParameters): Level | undefined {
@@ -68,7 +72,7 @@ const keyParameters = (schemes: JsonObject, targets: TargetParameters): readonly
   Object.values(schemes)
     .map(objectOf)
     .filter((scheme) => isCode(scheme, targets))
-    .map((scheme) => ({ in: nameOf(scheme['in']), name: nameOf(scheme['name']) }))
+    .map((scheme) => ({ in: shortText(scheme['in']), name: shortText(scheme['name']) }))
 
 /** The headers of operations that are the code of the business. */
 const businessHeaders = (
@@ -78,11 +82,14 @@ const businessHeaders = (
   operations
     .flatMap(({ parameters }) => parameters)
     .filter((each) => each['in'] === 'header' && targetOfParameter(each, targets) === 'business')
-    .filter(({ name }) => valueAt('business', { kind: 'header', name: nameOf(name) }, targets) !== undefined)
-    .map((each) => ({ in: 'header', name: nameOf(each['name']) }))
+    .filter(
+      ({ name }) =>
+        valueForPlace('business', { kind: 'header', name: shortText(name) }, targets) !== undefined,
+    )
+    .map((each) => ({ in: 'header', name: shortText(each['name']) }))
 
 const placeKey = (parameter: JsonObject): string =>
-  `${nameOf(parameter['in'])} ${nameOf(parameter['name']).toLowerCase()}`
+  `${shortText(parameter['in'])} ${shortText(parameter['name']).toLowerCase()}`
 
 /** A code of one operation of a service may be read by the others, even if their description lacks it. */
 export function withCodes(
@@ -116,7 +123,7 @@ export function boundParameters(
     const place = placeAt(each)
     if (place?.kind !== 'query' && place?.kind !== 'header') return []
     const target = targetAt(place, targets)
-    const value = target && valueAt(target, place, targets)
+    const value = target && valueForPlace(target, place, targets)
     const { kind, name } = place
     return target === undefined || value === undefined ? [] : [{ kind, name, target, value }]
   })
@@ -150,7 +157,7 @@ export function clientsChoices(
   const places = new Map<string, ClientsChoice>()
   const note = (place: NamedPlace, isPlaceable: boolean): void => {
     const target = targetAt(place, targets)
-    const isPut = isPlaceable && target !== undefined && valueAt(target, place, targets) !== undefined
+    const isPut = isPlaceable && target !== undefined && valueForPlace(target, place, targets) !== undefined
     if (target !== undefined && !isPut) places.set(placeText(place), { target, place, isPlaceable })
   }
   for (const each of parameters) {
@@ -225,7 +232,7 @@ type Placeholder = { readonly text: string; readonly target: Level | undefined }
 function placeholderOf(name: string, own: string, targets: TargetParameters): Placeholder {
   const place = { kind: 'path', name } as const
   const target = targetAt(place, targets)
-  const value = target && valueAt(target, place, targets)
+  const value = target && valueForPlace(target, place, targets)
   return value === undefined ? { text: `{${own}}`, target: undefined } : { text: value, target }
 }
 
@@ -309,8 +316,8 @@ const isNatural = ({ minimum, exclusiveMinimum }: JsonObject): boolean =>
 
 /** Undefined: any segment. Null: what is demanded cannot be said. */
 function typeOf(schema: JsonObject): string | null | undefined {
-  const values = listOf(schema['enum']).map(nameOf)
-  const pattern = textOf(schema['pattern'])
+  const values = listOf(schema['enum']).map(shortText)
+  const pattern = trimmedText(schema['pattern'])
   if (values.length > 0) {
     const type = `/${values.join('|')}/`
     return values.every((value) => /^\w+$/.test(value)) && isType(type) ? type : null
@@ -353,8 +360,8 @@ export function mapPath(
   const untyped: string[] = []
   for (const { name, schema } of parameters) {
     const type = typeOf(objectOf(schema))
-    if (type === null) untyped.push(nameOf(name))
-    else if (type !== undefined) types.set(own.get(nameOf(name)) ?? '', type)
+    if (type === null) untyped.push(shortText(name))
+    else if (type !== undefined) types.set(own.get(shortText(name)) ?? '', type)
   }
   try {
     for (const action of actions) parsePathPattern(typedAction(action, types))
@@ -365,7 +372,7 @@ export function mapPath(
     targets: new Set(segments.flatMap(({ target }) => target ?? [])),
     business: segments.flatMap(({ target, name }) =>
       target === 'business'
-        ? [{ kind: 'path', name, value: valueAt(target, { kind: 'path', name }, targets) ?? '' }]
+        ? [{ kind: 'path', name, value: valueForPlace(target, { kind: 'path', name }, targets) ?? '' }]
         : [],
     ),
     word: wordOf(actions[0]),

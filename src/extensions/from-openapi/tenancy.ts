@@ -1,5 +1,5 @@
 /** Where the service takes the business from, and what each business is called there: from options, or asked. */
-import type { BusinessValues, FirstBusiness } from '../../operate/hooks/first-configuration.ts'
+import type { ValuesByBusiness, FirstBusiness } from '../../operate/hooks/first-configuration.ts'
 import type { Terminal } from '../../operate/operation/terminal.ts'
 import { UsageError } from '../../operate/operation/verb.ts'
 import {
@@ -71,7 +71,7 @@ export async function placesChosen(
 }
 
 /** The values given by options such as `--value ACME.tenant=t-7`. @throws UsageError */
-function valuesGiven(texts: readonly string[], businesses: readonly FirstBusiness[]): BusinessValues {
+function valuesGiven(texts: readonly string[], businesses: readonly FirstBusiness[]): ValuesByBusiness {
   const values: Record<string, Record<string, string>> = {}
   for (const text of texts) {
     const [, code = '', key = '', value = ''] = VALUE.exec(text) ?? []
@@ -95,7 +95,7 @@ export async function valuesOf(
   places: readonly BusinessPlace[],
   businesses: readonly FirstBusiness[],
   terminal: Terminal | undefined,
-): Promise<BusinessValues> {
+): Promise<ValuesByBusiness> {
   const values = valuesGiven(texts, businesses)
   const missing = businesses.flatMap(({ code }) =>
     keysIn(places).flatMap((key) => (values[code]?.[key] === undefined ? [{ code, key }] : [])),

@@ -1,11 +1,11 @@
 /** Opaque tokens of a sidecar's issuer are introspected there (RFC 7662). */
 import { Fault } from '../../base/kernel/faults.ts'
 import type { Extension } from '../../operate/hooks/extension.ts'
-import { checkIntrospection, introspectionOf, KEYS } from './schema.ts'
+import { checkIntrospection, introspectionOf, INTROSPECTION_KEYS } from './schema.ts'
 
 export const extension = {
   settings: {
-    keys: { 'issuers.*': KEYS },
+    keys: { 'issuers.*': INTROSPECTION_KEYS },
     checks: [{ needs: ['issuers'], run: checkIntrospection }],
   },
   opaqueTokens: (issuer) => {

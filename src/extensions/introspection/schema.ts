@@ -20,7 +20,7 @@ const introspection = section(
   },
 )
 
-export const KEYS = { introspection: optional(introspection) }
+export const INTROSPECTION_KEYS = { introspection: optional(introspection) }
 
 type Introspection = Static<typeof introspection>
 

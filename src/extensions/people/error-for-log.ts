@@ -58,7 +58,7 @@ export interface ErrorFacts {
 
 /** An error for the log: what was thrown, without secrets and hashes and without any members but message and code. */
 export const errorForLog = (thrown: unknown, secrets: readonly string[] = []): Error =>
-  errorOf(errorFacts(thrown, secrets))
+  errorFromFacts(errorFacts(thrown, secrets))
 
 export function errorFacts(thrown: unknown, secrets: readonly string[] = [], depth = 0): ErrorFacts {
   try {
@@ -68,8 +68,8 @@ export function errorFacts(thrown: unknown, secrets: readonly string[] = [], dep
   }
 }
 
-export function errorOf({ name, message, stack, code, cause }: ErrorFacts): Error {
-  const error = new Error(message, { ...(cause !== undefined && { cause: errorOf(cause) }) })
+export function errorFromFacts({ name, message, stack, code, cause }: ErrorFacts): Error {
+  const error = new Error(message, { ...(cause !== undefined && { cause: errorFromFacts(cause) }) })
   Object.assign(error, { name, stack }, code !== undefined && { code })
   return error
 }

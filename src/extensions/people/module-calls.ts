@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers'
 import type { LoadedFile } from '../../base/config/modules/import-file.ts'
 import { type After, type Clock, monotonicMs } from '../../base/kernel/clock.ts'
 import { Fault } from '../../base/kernel/faults.ts'
-import { errorOf } from './error-for-log.ts'
+import { errorFromFacts } from './error-for-log.ts'
 import { ModuleThread, type StartRunner } from './module-thread.ts'
 import { PersonMistake } from './plain-person.ts'
 import { type CallMessage, type CallName, type CallReply, type ModulePlan } from './serve-module.ts'
@@ -22,7 +22,7 @@ interface ModuleCallParts {
   readonly start?: StartRunner | undefined
 }
 
-export interface ModuleCall<T> {
+export interface PersonCall<T> {
   readonly name: CallName
   readonly args: readonly unknown[]
   /** Reads what was answered. May throw PersonMistake. */
@@ -84,7 +84,7 @@ export class ModuleCalls {
   }
 
   /** Rejects with ModuleCallFault. An answer after the deadline is ignored. */
-  run<T>({ name, args, read }: ModuleCall<T>): Promise<T> {
+  run<T>({ name, args, read }: PersonCall<T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>()
     if (this.#closed) return Promise.reject(new ModuleCallFault('threw', `${name}: the module is closed`))
     const call = (this.#lastCall += 1)
@@ -117,7 +117,7 @@ export class ModuleCalls {
       start: this.#parts.start,
       replied: (reply) => this.#replied(reply),
       loaded: (files) => (this.#files = files),
-      failed: (facts) => this.#parts.failed(errorOf(facts)),
+      failed: (facts) => this.#parts.failed(errorFromFacts(facts)),
       ended: (why) => this.#ended(thread, why),
     })
     this.#thread = thread
@@ -162,8 +162,9 @@ export class ModuleCalls {
     else if ('mistake' in reply) {
       const waiting = this.#take(reply.call)
       waiting?.reject(mistaken(waiting.message.name, reply.mistake))
-    } else if (this.#waiting.has(reply.call)) this.#fail(reply.call, 'threw', 'threw', errorOf(reply.threw))
-    else if (reply.stray) this.#parts.failed(errorOf(reply.threw))
+    } else if (this.#waiting.has(reply.call))
+      this.#fail(reply.call, 'threw', 'threw', errorFromFacts(reply.threw))
+    else if (reply.stray) this.#parts.failed(errorFromFacts(reply.threw))
   }
 
   /** A call that the thread had begun may have ended it, so it fails; the others are asked once more. */

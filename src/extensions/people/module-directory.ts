@@ -15,7 +15,7 @@ import {
   USERNAME_PATTERN,
 } from '../../identity/directory/records/schema.ts'
 import { timedCache } from '../../identity/directory/records/stored-directory.ts'
-import { systemTimer, VerificationQueue } from '../../identity/directory/hashing/verification-queue.ts'
+import { pauseFor, VerificationQueue } from '../../identity/directory/hashing/verification-queue.ts'
 import type { PeopleOpening } from '../../identity/directory/records/people-source.ts'
 import type { PeopleConfig } from './schema.ts'
 import { ModuleCallFault, ModuleCalls } from './module-calls.ts'
@@ -112,7 +112,7 @@ export class ModuleDirectory {
   #decoyFailed = false
 
   constructor(calls: ModuleCalls, parts: ModuleDirectoryParts) {
-    const { clock, timer = systemTimer } = parts
+    const { clock, timer = pauseFor } = parts
     this.#parts = parts
     this.#timer = timer
     this.#calls = calls

@@ -6,7 +6,7 @@ import type { After } from '../../base/kernel/clock.ts'
 import { hasCode } from '../../base/kernel/thrown.ts'
 import type { LoadedFile } from '../../base/config/modules/import-file.ts'
 import { type ErrorFacts, errorForLog } from './error-for-log.ts'
-import type { CallReply, ModulePlan, ModuleMessage, ThreadData, ThreadMessage } from './serve-module.ts'
+import type { CallReply, ModulePlan, ModuleMessage, ThreadData, PeopleThreadMessage } from './serve-module.ts'
 
 /** How long the import and the making of the module may take, in milliseconds. */
 const OPENED_WITHIN = 30_000
@@ -66,7 +66,7 @@ export class ModuleThread {
     this.#begun = new Int32Array(begun)
     this.#runner = (parts.start ?? startWorker)({ ...plan, begun })
     living.add(this)
-    this.#runner.port.on('message', (message: ThreadMessage) => this.#receive(message))
+    this.#runner.port.on('message', (message: PeopleThreadMessage) => this.#receive(message))
     this.#runner.worker
       .on('error', (thrown) => this.#end(reasonOfDeath(thrown)))
       .on('exit', (code) => {
@@ -121,7 +121,7 @@ export class ModuleThread {
     await this.#terminate()
   }
 
-  #receive(message: ThreadMessage): void {
+  #receive(message: PeopleThreadMessage): void {
     if (message === 'pong') this.#stopPing()
     else if (message === 'closed') this.#closed?.()
     else if ('call' in message) this.#parts.replied(message)

@@ -70,7 +70,7 @@ function copyMembers(
 ): { readonly [key: string]: Plain } {
   const what = at === '' ? 'the user' : at
   if (typeof given !== 'object' || given === null || Array.isArray(given) || !isPlain(given))
-    throw new PersonMistake(`${what} is ${kindOf(given)}; expected an object of plain data`)
+    throw new PersonMistake(`${what} is ${kindInWords(given)}; expected an object of plain data`)
   const names = Object.keys(given)
   if (names.length > MOST_MEMBERS) throw new PersonMistake(`${what} has more than ${MOST_MEMBERS} members`)
   const entries = names.flatMap((name) => {
@@ -93,7 +93,7 @@ function isPlain(given: object): boolean {
 }
 
 function copyList(given: unknown, at: string): Plain[] {
-  if (!Array.isArray(given)) throw new PersonMistake(`${at} is ${kindOf(given)}; expected a list`)
+  if (!Array.isArray(given)) throw new PersonMistake(`${at} is ${kindInWords(given)}; expected a list`)
   if (given.length > MOST_MEMBERS) throw new PersonMistake(`${at} has more than ${MOST_MEMBERS} items`)
   return Array.from(given, (item: unknown, index) => copyScalar(item, `${at}.${index}`))
 }
@@ -103,10 +103,10 @@ function copyScalar(given: unknown, at: string): string | number | boolean | nul
     throw new PersonMistake(`${at} has more than ${MOST_TEXT} characters`)
   if (given === null || ['string', 'number', 'boolean'].includes(typeof given))
     return given as string | number | boolean | null
-  throw new PersonMistake(`${at} is ${kindOf(given)}; expected a text, true or false`)
+  throw new PersonMistake(`${at} is ${kindInWords(given)}; expected a text, true or false`)
 }
 
-export function kindOf(given: unknown): string {
+export function kindInWords(given: unknown): string {
   if (given === null) return 'null'
   if (Array.isArray(given)) return 'a list'
   if (typeof given === 'object') return isPlain(given) ? 'an object' : 'an object with a class'

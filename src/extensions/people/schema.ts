@@ -14,16 +14,16 @@ const people = kinds(
   { description: 'Users that live in another system. Those of `users` and of the store come first.' },
 )
 
-export const KEYS = { people: optional(people) }
+export const PEOPLE_KEYS = { people: optional(people) }
 
 export type PeopleConfig = Static<typeof people>
 
 /** The value of `directory.people`. Only this folder reads it. */
-export const peopleOf = (directory: DirectoryConfig): PeopleConfig | undefined =>
+export const peopleConfigOf = (directory: DirectoryConfig): PeopleConfig | undefined =>
   (directory as { readonly people?: PeopleConfig }).people
 
 /** A sidecar takes no passwords, so nobody would ever be found: a configuration that says so means something else. */
 export function refusePeopleOfSidecar(configuration: Configuration, problems: Problems): void {
-  if (peopleOf(configuration.directory) === undefined || !isSidecar(configuration)) return
+  if (peopleConfigOf(configuration.directory) === undefined || !isSidecar(configuration)) return
   problems.error(['directory', 'people'], 'has no use in a sidecar: the issuers of `issuers` know the people')
 }

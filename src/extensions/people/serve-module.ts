@@ -8,11 +8,11 @@ import {
   loadedFilesOf,
   type ModuleSource,
 } from '../../base/config/modules/import-file.ts'
-import { reasonOf } from '../../base/config/modules/open-module.ts'
+import { errorInWords } from '../../base/config/modules/open-module.ts'
 import type { PeopleModule } from '../../base/contracts/people/people-module.ts'
 import { monotonicMs } from '../../base/kernel/clock.ts'
 import { type ErrorFacts, errorFacts } from './error-for-log.ts'
-import { kindOf, PersonMistake, plainPerson } from './plain-person.ts'
+import { kindInWords, PersonMistake, plainPerson } from './plain-person.ts'
 
 export type CallName = 'findUserByName' | 'findUserBySubject' | 'verifyPassword'
 
@@ -45,7 +45,7 @@ export type CallReply =
   /** @property stray it was thrown where nobody catches, and must be logged even if the call is over */
   | { readonly call: number; readonly threw: ErrorFacts; readonly stray: boolean }
 
-export type ThreadMessage =
+export type PeopleThreadMessage =
   | CallReply
   | { readonly opened: true }
   | { readonly opened: false; readonly reason: string }
@@ -66,14 +66,14 @@ export function serveModule(
 }
 
 class ServedModule {
-  readonly #send: (message: ThreadMessage) => void
+  readonly #send: (message: PeopleThreadMessage) => void
   readonly #plan: ModulePlan
   readonly #begun: Int32Array
   readonly #aborts = new Map<number, () => void>()
   #module: PeopleModule | undefined
   #filesReported = 0
 
-  constructor(send: (message: ThreadMessage) => void, plan: ModulePlan) {
+  constructor(send: (message: PeopleThreadMessage) => void, plan: ModulePlan) {
     this.#send = send
     this.#plan = plan
     this.#begun = new Int32Array(plan.begun)
@@ -87,7 +87,7 @@ class ServedModule {
       this.#reportFiles()
       this.#send({ opened: true })
     } catch (thrown) {
-      this.#send({ opened: false, reason: `${reasonOf(thrown)}${adviceFor(thrown)}` })
+      this.#send({ opened: false, reason: `${errorInWords(thrown)}${adviceFor(thrown)}` })
     }
   }
 
@@ -166,7 +166,7 @@ class ServedModule {
 function plainAnswer(name: CallName, answer: unknown): unknown {
   if (name !== 'verifyPassword') return plainPerson(answer)
   if (typeof answer === 'boolean') return answer
-  throw new PersonMistake(`the answer is ${kindOf(answer)}; expected true or false`)
+  throw new PersonMistake(`the answer is ${kindInWords(answer)}; expected true or false`)
 }
 
 const FUNCTIONS = [

@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads'
 import { programBeside, threadEnvironment } from '../../base/files/beside.ts'
 import { type After, after as realAfter } from '../../base/kernel/clock.ts'
 import { Fault } from '../../base/kernel/faults.ts'
-import { type Converted, faultOf, type Reply, type Task, TOO_LARGE } from './tasks.ts'
+import { type Converted, faultOf, type ConversionReply, type Task, TOO_LARGE } from './tasks.ts'
 
 /** The most threads. With two, one long conversion does not block the next. */
 const MOST = 2
@@ -47,7 +47,7 @@ class Thread {
     })
     this.#worker.unref()
     this.#worker
-      .on('message', (reply: Reply) => this.#settle(reply))
+      .on('message', (reply: ConversionReply) => this.#settle(reply))
       .on('error', (error: Error & { code?: string }) => this.#fail(this.#faultOfError(error)))
       .once('exit', () => {
         this.#fail(new Fault('internal', { detail: 'the thread of a conversion has ended' }))
@@ -90,7 +90,7 @@ class Thread {
     this.#cancelTimer = this.#after(IDLE, () => this.end())
   }
 
-  #settle(reply: Reply): void {
+  #settle(reply: ConversionReply): void {
     const job = this.#take()
     if ('bytes' in reply) job?.resolve({ ...reply, bytes: Buffer.from(reply.bytes.buffer) })
     else job?.reject(faultOf(reply))

@@ -1,8 +1,8 @@
 /** The program of a conversion thread. On the main thread, a large conversion would delay all other calls (T4.7). */
 import { parentPort } from 'node:worker_threads'
-import { own, perform, type Reply, replyOf, type Task } from './tasks.ts'
+import { own, perform, type ConversionReply, replyOf, type Task } from './tasks.ts'
 
-function answer(task: Task): Reply {
+function answer(task: Task): ConversionReply {
   try {
     const { bytes, found } = perform(task)
     return { bytes: own(bytes), found }

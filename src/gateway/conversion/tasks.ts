@@ -206,7 +206,7 @@ export function perform(task: Task): Converted {
   const client = task.bytes.length === 0 ? undefined : task.bytes
   const given = { ...task, bytes: client, validate: schema && compileValidator(schema) }
   const how = readMaking(making)
-  const { bytes = NOTHING, found } = makeOf(checkedValue(given, how), given, how)
+  const { bytes = NOTHING, found } = makeOf(checkedBody(given, how), given, how)
   return { bytes, found: stringifyJson(found) }
 }
 
@@ -235,7 +235,7 @@ export function searchAnswer({ bytes, contentType, places, format }: SearchTask)
   try {
     return errorsWherePresent(parseAny(bytes, format, contentType, 'answer'), places, format)
   } catch (thrown) {
-    throw broken(thrown)
+    throw cannotConvert(thrown)
   }
 }
 
@@ -285,7 +285,7 @@ function envelopeOfPlain(
   try {
     return plainEnvelope(bytes, contentType, rules, to, answerFormat.data)
   } catch (thrown) {
-    throw OF_ANSWERS.has(toFault(thrown).code) ? thrown : broken(thrown)
+    throw OF_ANSWERS.has(toFault(thrown).code) ? thrown : cannotConvert(thrown)
   }
 }
 
@@ -312,7 +312,7 @@ function parse(
     if (data !== undefined) return readXmlDocument(bytes, { ...LIMITS, bytes: limit })
     return readXml(bytes, payload === 'envelope' ? ENVELOPE_SCHEMA : undefined, { ...LIMITS, bytes: limit })
   } catch (thrown) {
-    throw broken(thrown)
+    throw cannotConvert(thrown)
   }
 }
 
@@ -327,7 +327,7 @@ function decodeText(bytes: Uint8Array, contentType: string | undefined): string 
 }
 
 /** Our parsers throw faults of a request's body; here the upstream sent the bytes. */
-export function broken(thrown: unknown): Fault {
+export function cannotConvert(thrown: unknown): Fault {
   const { code, facts } = toFault(thrown)
   return new Fault('upstream_broken', {
     cause: thrown,
@@ -354,7 +354,7 @@ function convertRequest({ bytes, as, to, schema, kept, items, xml }: RequestTask
   if (xml !== undefined) return plainRequest(as, bytes, xml, schema, validate)
   const value = PARSERS[as](bytes, schema)
   validate?.(value)
-  return as === to ? bytes : writeRequest(value, to, items)
+  return as === to ? bytes : writeBody(value, to, items)
 }
 
 /** What is made from a client's body that templates name, or that another body replaces (C8.7). */
@@ -378,7 +378,7 @@ interface Made {
 }
 
 /** The value of a client's body; undefined: it sent none. @throws Fault as `convertRequest` */
-export function checkedValue(
+export function checkedBody(
   { bytes, as, schema, xml, validate }: GivenBody,
   { recipe }: Pick<Making, 'recipe'>,
 ): JsonValue | undefined {
@@ -408,7 +408,7 @@ export function makeOf(
   { pointers, recipe, values, most }: Making,
 ): Made {
   const write = (made: JsonValue): Uint8Array =>
-    xml === undefined ? writeRequest(made, to, items) : Buffer.from(writePlainXml(made, xml, most))
+    xml === undefined ? writeBody(made, to, items) : Buffer.from(writePlainXml(made, xml, most))
   const found = foundIn(value, pointers)
   if (recipe !== undefined) {
     const client = { value, bytes, as, kept, write: recipe.format === to ? write : undefined }
@@ -464,7 +464,7 @@ export function plainRequest(
  * answer.
  * @throws Fault `body_malformed`
  */
-export function writeRequest(value: JsonValue, to: 'json' | 'xml', items: ItemNames): Buffer {
+export function writeBody(value: JsonValue, to: 'json' | 'xml', items: ItemNames): Buffer {
   try {
     return Buffer.from(WRITERS[to](value, items))
   } catch (thrown) {
@@ -476,12 +476,12 @@ export function writeRequest(value: JsonValue, to: 'json' | 'xml', items: ItemNa
   }
 }
 
-export type Reply =
+export type ConversionReply =
   | { readonly bytes: Uint8Array<ArrayBuffer>; readonly found?: string | undefined }
   | { readonly code: FaultCode; readonly say: string | undefined; readonly detail: string | undefined }
 
 /** A fault as plain data for another thread. The message of its cause becomes part of the detail. */
-export function replyOf(thrown: unknown): Reply {
+export function replyOf(thrown: unknown): ConversionReply {
   const { code, facts } = toFault(thrown)
   const { cause } = facts
   const why = cause instanceof Error && !(cause instanceof Fault) ? cause.message : undefined
@@ -489,7 +489,7 @@ export function replyOf(thrown: unknown): Reply {
   return { code, say: facts.say, detail: detail === '' ? undefined : detail }
 }
 
-export function faultOf({ code, say, detail }: Exclude<Reply, { bytes: unknown }>): Fault {
+export function faultOf({ code, say, detail }: Exclude<ConversionReply, { bytes: unknown }>): Fault {
   return new Fault(code, { ...(say !== undefined && { say }), ...(detail !== undefined && { detail }) })
 }
 

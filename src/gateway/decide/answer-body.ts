@@ -14,7 +14,7 @@ import { readBody } from '../../base/http/body/read-body.ts'
 import type { ItemNames } from '../../base/http/xml/write.ts'
 import { Fault, toFault } from '../../base/kernel/faults.ts'
 import { type Conversions, isSmall, type OnGone, type Sharer } from '../conversion/conversions.ts'
-import { type AnswerTask, broken, convertAnswer, dataOf, searchAnswer } from '../conversion/tasks.ts'
+import { type AnswerTask, cannotConvert, convertAnswer, dataOf, searchAnswer } from '../conversion/tasks.ts'
 
 const notJson = (detail: string): Fault => new Fault('upstream_broken', { detail })
 
@@ -309,7 +309,7 @@ async function readPieces(pieces: PieceSource, limit: number): Promise<Buffer> {
     const { code, facts } = toFault(thrown)
     // readBody takes the sender of a body for a client. Here it is the upstream that closed its connection (C8.4).
     if (code === 'client_gone') throw new Fault('upstream_unreachable', { cause: facts.cause })
-    throw code === 'body_too_large' ? tooLarge(limit) : broken(thrown)
+    throw code === 'body_too_large' ? tooLarge(limit) : cannotConvert(thrown)
   }
 }
 

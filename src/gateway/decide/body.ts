@@ -16,14 +16,14 @@ import type { BodyRule, Operation } from '../actions/action-table.ts'
 import { type Conversions, isSmall, type OnGone, type Sharer } from '../conversion/conversions.ts'
 import {
   bodyCheck,
-  checkedValue,
+  checkedBody,
   type GivenBody,
   makeOf,
   type Making,
   PARSERS,
   plainRequest,
   writeMaking,
-  writeRequest,
+  writeBody,
 } from '../conversion/tasks.ts'
 
 /** How the body is to be taken; known before any of it is read (C4.11, C4.17). */
@@ -155,7 +155,7 @@ function convertBody(kind: BodyKind, bytes: Buffer, { body, backend, items }: Bo
   const value = PARSERS[kind](bytes, body.schema)
   validate?.(value)
   if (format === 'value') return { kind: 'value', value }
-  const converted = kind === format ? bytes : writeRequest(value, format, items)
+  const converted = kind === format ? bytes : writeBody(value, format, items)
   return { kind: 'bytes', bytes: converted, contentType: MEDIA_TYPE_OF[format] }
 }
 
@@ -251,7 +251,7 @@ function makeBody(
   }
   const isAtOnce = (length: number): boolean => isSmall({ length }, isXml)
   if (isAtOnce(bytes?.length ?? 0)) {
-    const value = checkedValue(given, making)
+    const value = checkedBody(given, making)
     if (recipe === undefined || isAtOnce(roughLength(recipe, making.values, { value, bytes }))) {
       const made = makeOf(value, given, making)
       return { body: bodyOf(made.bytes, type), found: made.found }

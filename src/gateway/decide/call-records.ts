@@ -3,7 +3,7 @@ import type { Exchange } from '../../base/contracts/calls/exchange.ts'
 import type { Fault, FaultCode } from '../../base/kernel/faults.ts'
 import { CHECKS } from './order.ts'
 import type { Decision, Findings } from './pipeline.ts'
-import { paramsOf, RecordedCall } from './recorded-call.ts'
+import { personalParams, RecordedCall } from './recorded-call.ts'
 import type { Runtime } from './runtime.ts'
 
 /** Why a call is refused: the faults of the decision, and those with which Postern itself keeps it from its backend. */
@@ -102,7 +102,7 @@ function recordRefusal(
   const { clientKey } = principal ?? {}
   audit.refuse({ event: 'call.refused', reason: code, address: clientAddress, client: clientKey }, () => {
     const on: AuditObject = { business, fund, ...placeOf(operation), method: head.method }
-    const personal = { 'actor.address': clientAddress, ...paramsOf(params) }
+    const personal = { 'actor.address': clientAddress, ...personalParams(params) }
     const actor = actorOf(findings)
     return { event: 'call.refused', outcome: 'refused', reason: code, requestId: id, actor, on, personal }
   })

@@ -10,7 +10,7 @@ import { carryOut, carryUpgrade } from './carry-out.ts'
 import { isUserinfo, type Verification, VerifyFirst } from './checks.ts'
 import { decidePreflight, decideUserinfo, Findings, isPreflight } from './pipeline.ts'
 import { decideData } from './report-only.ts'
-import { DPOP_NONCE, type FaultRenderer, guardBytes, schemeOf } from './represent.ts'
+import { DPOP_NONCE, type FaultRenderer, guardBytes, tokenSchemeOf } from './represent.ts'
 import type { Runtime } from './runtime.ts'
 
 type Serve = (
@@ -81,7 +81,7 @@ export function apiDoor(current: () => Runtime, render: () => FaultRenderer): Do
     const refuse = (thrown: unknown): Answer | Promise<Answer> => {
       const fault = toFault(thrown)
       const { head } = exchange
-      return finish(render()(fault, head.headers.accept, schemeOf(runtime, head)), fault)
+      return finish(render()(fault, head.headers.accept, tokenSchemeOf(runtime, head)), fault)
     }
     let served: ReturnType<Serve>
     try {

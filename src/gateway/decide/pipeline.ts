@@ -39,7 +39,7 @@ export interface Decision extends NamedAction {
   readonly query: QueryValues
   readonly body: BodyPlan
   /** Set in a report-only area: it keeps what the call would have been refused for. */
-  readonly observation: Observation | undefined
+  readonly observation: ObservedFault | undefined
 }
 
 interface Entered {
@@ -186,7 +186,7 @@ export class Findings {
   /** The version of the action that was negotiated. */
   version: number | undefined = undefined
   /** Set for a call of a report-only area. */
-  observation: Observation | undefined = undefined
+  observation: ObservedFault | undefined = undefined
   /** Set for a call that has a record in the audit trail, or may get one. */
   record: OutcomeRecord | undefined = undefined
 
@@ -199,7 +199,7 @@ export class Findings {
 }
 
 /** Keeps the fault for which a call of a report-only area would have been refused. */
-export class Observation {
+export class ObservedFault {
   readonly area: string
   #fault: Fault | undefined
 

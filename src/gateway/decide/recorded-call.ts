@@ -32,7 +32,8 @@ interface RecordedCallParts {
 type Personal = Readonly<Record<string, string>>
 
 /** The path parameters of a call, by where they belong in its record (C12.2.3). */
-export const paramsOf = (params: Readonly<Record<string, string>>): Personal => prefixed('on.params.', params)
+export const personalParams = (params: Readonly<Record<string, string>>): Personal =>
+  prefixed('on.params.', params)
 
 const prefixed = (prefix: string, values: Readonly<Record<string, string>>): Personal =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [prefix + name, value]))
@@ -128,7 +129,7 @@ export class RecordedCall implements CallRecord, OutcomeRecord {
       ...this.#entry('call.intended', 'pending'),
       call: { version: this.#version, ...this.#body, wouldRefuse: decision.observation?.fault?.code },
       change,
-      personal: { 'actor.address': clientAddress, ...paramsOf(decision.params), ...this.#kept },
+      personal: { 'actor.address': clientAddress, ...personalParams(decision.params), ...this.#kept },
     }
     const kept = runtime.audit.require(entry, decision.observation && GOES_ON)
     return kept.catch((thrown: unknown) => this.#notKept(thrown))

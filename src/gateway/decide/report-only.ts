@@ -36,7 +36,7 @@ import {
 } from './checks.ts'
 import type { Conversions } from '../conversion/conversions.ts'
 import { checkParameters, NO_QUERY } from '../actions/parameters.ts'
-import { decide, type Decision, type Findings, Observation } from './pipeline.ts'
+import { decide, type Decision, type Findings, ObservedFault } from './pipeline.ts'
 import { requireProof } from './proof-check.ts'
 import type { Runtime } from './runtime.ts'
 
@@ -77,7 +77,7 @@ export function decideReportOnly(
   verified?: Verification,
 ): Decision | VerifyFirst | Promise<Decision> {
   const { head } = exchange
-  const seen = (findings.observation = new Observation(area))
+  const seen = (findings.observation = new ObservedFault(area))
   const target = readTarget(exchange) // C4.1, enforced
   const passed = passServiceMaintenance(runtime, exchange, verified) // C4.2, enforced
   if (passed instanceof VerifyFirst) return passed
@@ -107,7 +107,7 @@ interface Observed {
   readonly principal: Principal | undefined
   readonly named: NamedAction
   readonly place: Place | undefined
-  readonly seen: Observation
+  readonly seen: ObservedFault
 }
 
 /** Makes the checks C4.9 to C4.11. @throws the fault of C4.9 */
@@ -228,7 +228,7 @@ export async function readBodyUnrefused(
   return { kind: 'stream', stream: Readable.from([bytes]), contentType, length: bytes.length }
 }
 
-function refuseNothing(plan: BodyPlan, observation: Observation | undefined): CallBody {
+function refuseNothing(plan: BodyPlan, observation: ObservedFault | undefined): CallBody {
   if (plan.kind !== 'none') observation?.keep(new Fault('body_unexpected'))
   return { kind: 'none' }
 }

@@ -75,7 +75,9 @@ export function refuse(answer: BackendAnswer, runtime: Runtime, { head }: Exchan
     ...NEGOTIATED,
     'Content-Type': ENVELOPE_TYPE[format],
     // A 401 passes only if the upstream got the client's own Authorization; the challenge is ours (C4.13).
-    ...(answer.status === 401 && { 'WWW-Authenticate': challengeOf(runtime, schemeOf(runtime, head), {}) }),
+    ...(answer.status === 401 && {
+      'WWW-Authenticate': challengeOf(runtime, tokenSchemeOf(runtime, head), {}),
+    }),
   }
   return { status: answer.status, headers, body: errorsEnvelope(format, errors) }
 }
@@ -288,7 +290,7 @@ export function guardBytes(headers: Answer['headers']): Answer['headers'] {
 }
 
 /** The scheme of a call's challenge (C4.13): that by which it sent its token. */
-export const schemeOf = ({ proofs }: Pick<Runtime, 'proofs'>, head: Head): TokenScheme =>
+export const tokenSchemeOf = ({ proofs }: Pick<Runtime, 'proofs'>, head: Head): TokenScheme =>
   proofs !== undefined && usesDpop(head) ? 'DPoP' : 'Bearer'
 
 /** The fixed descriptions of a challenge (C4.13), where the row has none of its own. */

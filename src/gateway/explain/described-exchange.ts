@@ -7,7 +7,7 @@ import type { DescribedCall } from '../../base/contracts/calls/explanation.ts'
 import { clientOrigin, type TrustedProxies } from '../../base/http/head/addresses.ts'
 import type { Head } from '../../base/http/head/head.ts'
 import { isHeaderValue, isToken } from '../../base/http/head/header-text.ts'
-import { type HeadRules, readTarget } from '../../base/http/head/request-target.ts'
+import { type HeadRules, readRequestTarget } from '../../base/http/head/request-target.ts'
 import { Fault } from '../../base/kernel/faults.ts'
 import { newRequestId } from '../../base/kernel/ids.ts'
 
@@ -45,7 +45,7 @@ export function describedExchange(
   return {
     id: newRequestId(),
     head,
-    target: isReadable(head) ? readTarget(head, reading) : new Fault('unreadable_request'),
+    target: isReadable(head) ? readRequestTarget(head, reading) : new Fault('unreadable_request'),
     get body() {
       return Readable.from(call.body.length === 0 ? [] : [Buffer.from(call.body)])
     },

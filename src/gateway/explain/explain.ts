@@ -22,15 +22,15 @@ import type { Runtime } from '../decide/runtime.ts'
 import type { CallTokens } from '../decide/token-check.ts'
 import { type CallReading, describedExchange } from './described-exchange.ts'
 import { answerTo, explainSent } from './sent.ts'
-import { EXPLAINERS, faultOf, isUnknown } from './explainers.ts'
+import { EXPLAINERS, faultOfCheck, isUnknown } from './explainers.ts'
 import {
-  type Credentials,
+  type CallerCredentials,
   previewRuntime,
   type PreviewRuntime,
   type Progress,
   Undecidable,
 } from './progress.ts'
-import { targetOf } from './token-facts.ts'
+import { targetTextOf } from './token-facts.ts'
 
 interface Decided {
   /** The decision about a call to a backend that is let in. */
@@ -80,7 +80,7 @@ async function goOn(runtime: PreviewRuntime, exchange: Exchange, decision: Decis
 async function decideOnly(
   kind: DecidedKind,
   { runtime, exchange }: { readonly runtime: PreviewRuntime; readonly exchange: Exchange },
-  { verified }: Credentials,
+  { verified }: CallerCredentials,
   { caller }: DescribedCall,
 ): Promise<Decided> {
   const decide = DECIDE[kind]
@@ -184,7 +184,7 @@ async function credentialsOf(
   runtime: PreviewRuntime,
   exchange: Exchange,
   { caller }: DescribedCall,
-): Promise<Credentials> {
+): Promise<CallerCredentials> {
   const none = { verified: undefined, token: undefined, claimed: undefined, grant: undefined }
   if (caller !== undefined) {
     const granted = await callers.grant(caller).catch(toFault)
@@ -224,7 +224,7 @@ async function makeCheck(
   const explainer = EXPLAINERS[step]
   if (explainer === undefined) throw new Fault('internal', { detail: `no explanation of ${step}` })
   const isReady = explainer.isReady(progress)
-  const thrown = isReady ? await faultOf(explainer, progress) : undefined
+  const thrown = isReady ? await faultOfCheck(explainer, progress) : undefined
   const verdict: Verdict = !isReady
     ? 'not reached'
     : thrown === undefined
@@ -290,7 +290,7 @@ function callerOf({ principal, authenticated, credentials }: Progress): Explaine
   const { client, isMachine, issuer, scope } = principal
   const subject = isMachine ? undefined : principal.subject
   const by = !authenticated ? 'refused token' : credentials.grant === undefined ? 'token' : 'claimed'
-  return { client, subject, issuer, scope, target: targetOf(principal), by }
+  return { client, subject, issuer, scope, target: targetTextOf(principal), by }
 }
 
 function actionOf({ named }: Progress): ExplainedAction | undefined {

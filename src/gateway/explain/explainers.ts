@@ -318,7 +318,7 @@ export const EXPLAINERS: Readonly<Record<string, CheckExplainer>> = {
 }
 
 /** Makes one check. Undefined if it passes. Rejects with a defect. */
-export async function faultOf(
+export async function faultOfCheck(
   explainer: CheckExplainer,
   progress: Progress,
 ): Promise<Fault | Undecidable | undefined> {

@@ -5,7 +5,7 @@ import { decodeSegment } from '../../base/http/head/request-target.ts'
 import type { ActionTable, Route, RouteNode } from '../actions/action-table.ts'
 import { AREA_AT, type NamedAction, targets } from '../decide/checks.ts'
 import type { CheckDescription, CheckResult, Progress } from './progress.ts'
-import { targetOf } from './token-facts.ts'
+import { targetTextOf } from './token-facts.ts'
 
 const LEVELS: Readonly<Record<string, string>> = { b: 'business', f: 'fund' }
 
@@ -104,7 +104,7 @@ export async function describePlace(progress: Progress, { verdict }: CheckResult
     !isCode && 'no code',
     isTarget === false && (principal?.target === undefined ? 'no target' : 'other target'),
   ].filter((each) => each !== false)
-  const held = principal && (targetOf(principal) ?? 'no target')
+  const held = principal && (targetTextOf(principal) ?? 'no target')
   return {
     facts: { business, fund, exists, target: held, isTarget, problems },
     words:

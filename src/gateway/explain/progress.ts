@@ -73,7 +73,7 @@ export const previewRuntime = (runtime: Runtime): PreviewRuntime => ({
 })
 
 /** Who calls, as far as it was found out before the first check. */
-export interface Credentials {
+export interface CallerCredentials {
   /** Undefined if there is no token to verify. */
   readonly verified: Verification | undefined
   /** It must not become part of a fact or a text. */
@@ -90,7 +90,7 @@ export interface Progress {
   readonly runtime: PreviewRuntime
   readonly exchange: Exchange
   readonly catalogue: Catalogue
-  readonly credentials: Credentials
+  readonly credentials: CallerCredentials
   readonly early: EarlyPreview | undefined
   readonly reportOnly: string | undefined
   target: RequestTarget | undefined

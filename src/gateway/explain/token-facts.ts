@@ -161,7 +161,7 @@ const unverifiedFacts = (claimed: Claimed | undefined): Facts => {
 }
 
 /** `b/ACME`, `f/ACME/SUPER1`. */
-export const targetOf = ({ target }: Principal): string | undefined => target && targetText(target)
+export const targetTextOf = ({ target }: Principal): string | undefined => target && targetText(target)
 
 const principalFacts = (principal: Principal | undefined): Facts =>
   principal === undefined
@@ -170,7 +170,7 @@ const principalFacts = (principal: Principal | undefined): Facts =>
         client: principal.client,
         subject: principal.isMachine ? undefined : principal.subject,
         scope: principal.scope,
-        target: targetOf(principal),
+        target: targetTextOf(principal),
         issuedAt: instant(principal.issuedAt),
         expiresAt: instant(principal.expiresAt),
       }
@@ -246,7 +246,7 @@ const wordsOfUnknown = (detail: string | undefined): string =>
 function wordsOfPassed({ credentials: { grant } }: Progress, principal: Principal): string {
   const { client, isMachine, subject } = principal
   const who = isMachine ? `machine ${client}` : `client ${client} for subject ${subject}`
-  const target = targetOf(principal)
+  const target = targetTextOf(principal)
   const where = target === undefined ? 'without a target' : `for ${target}`
   if (grant === undefined)
     return `The token of ${who}, ${where}, is valid until ${instant(principal.expiresAt)}.`

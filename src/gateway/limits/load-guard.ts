@@ -10,7 +10,7 @@ import type {
   Release,
   Tallies,
   Use,
-  Verdict,
+  AdmissionVerdict,
 } from '../../base/contracts/calls/admission.ts'
 import type { Exchange } from '../../base/contracts/calls/exchange.ts'
 import type { Principal } from '../../base/contracts/people/principal.ts'
@@ -112,7 +112,7 @@ export class LoadGuard implements Admission, EarlyAdmission {
     return overloaded()
   }
 
-  admit({ clientKey: client }: Principal, exchange: Exchange): Verdict | undefined {
+  admit({ clientKey: client }: Principal, exchange: Exchange): AdmissionVerdict | undefined {
     const limits = this.#limitsOf(client)
     const { rate } = limits
     const left = rate === undefined ? 0 : this.#clients.take(client, rate, this.#now())

@@ -5,7 +5,7 @@ import { unknownName } from '../../base/config/problem-text.ts'
 import { compileAddressList } from '../../base/http/head/addresses.ts'
 import { clientKeyProblem } from '../../identity/keys/issuers/issuers-schema.ts'
 import { INSTANT_PATTERN } from '../../base/kernel/units.ts'
-import { parseScope, SCOPE_PATTERN, type ClosureScope, type MaintenanceSwitch } from './switch.ts'
+import { parseClosureScope, SCOPE_PATTERN, type ClosureScope, type MaintenanceSwitch } from './switch.ts'
 import { messageOf } from '../../base/kernel/thrown.ts'
 
 const instant = (description: string) =>
@@ -120,7 +120,7 @@ export function switchProblems(entry: MaintenanceSwitch, names: ClosableNames): 
 }
 
 function toSwitch(entry: MaintenanceConfig[number]): MaintenanceSwitch | undefined {
-  const scope = parseScope(entry.scope)
+  const scope = parseClosureScope(entry.scope)
   if (scope === undefined) return undefined
   const { from, until, message, retryAfter, allowAddresses, allowClients } = entry
   return {

@@ -24,14 +24,14 @@ export interface MaintenanceSwitch {
   readonly clients?: readonly string[]
 }
 
-/** The texts that `parseScope` reads, as a pattern for schemas. */
+/** The texts that `parseClosureScope` reads, as a pattern for schemas. */
 export const SCOPE_PATTERN = `^(?:(?:${WHOLE_KINDS.join('|')})|(?:${NAMED_KINDS.join('|')})/[^/]+)$`
 
 /** `service`, `business/ACME`: how a scope is named where one text must do. */
 export const scopeText = (scope: ClosureScope): string =>
   'name' in scope ? `${scope.kind}/${scope.name}` : scope.kind
 
-export function parseScope(text: string): ClosureScope | undefined {
+export function parseClosureScope(text: string): ClosureScope | undefined {
   const whole = WHOLE_KINDS.find((kind) => kind === text)
   if (whole !== undefined) return { kind: whole }
   const [kind, ...rest] = text.split('/')

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { plainAddress } from '../../base/http/head/addresses.ts'
 import type { ReplyCarrier } from './carrier.ts'
-import type { RequestBody } from './request-body.ts'
+import type { IncomingBody } from './request-body.ts'
 
 /**
  * How many requests may wait on one connection. With so many, no further bytes are read until they are served. A lower number
@@ -14,7 +14,7 @@ const MOST_WAITING = 256
 export interface OpenExchange {
   readonly wire: Wire
   /** The request's body. Undefined if the head declares none. */
-  readonly declared: RequestBody | undefined
+  readonly declared: IncomingBody | undefined
   /** Called when its response is closed, if it was run. */
   ended(): void
 }

@@ -3,12 +3,12 @@ import type { Carrier } from '../../base/contracts/calls/backend.ts'
 import type { Exchange, Upgrade } from '../../base/contracts/calls/exchange.ts'
 import { clientOrigin, type TrustedProxies } from '../../base/http/head/addresses.ts'
 import { declaredBody, type Head } from '../../base/http/head/head.ts'
-import { type HeadRules, readTarget, type RequestTarget } from '../../base/http/head/request-target.ts'
+import { type HeadRules, readRequestTarget, type RequestTarget } from '../../base/http/head/request-target.ts'
 import type { Clock } from '../../base/kernel/clock.ts'
 import type { Fault } from '../../base/kernel/faults.ts'
 import { newRequestId } from '../../base/kernel/ids.ts'
 import type { Connection, Wire } from './connection.ts'
-import { NoBody, RequestBody, type SlowBodies } from './request-body.ts'
+import { NoBody, IncomingBody, type SlowBodies } from './request-body.ts'
 import { UpgradeResponse } from './upgrades.ts'
 
 export interface ReadingRules extends HeadRules {
@@ -55,7 +55,7 @@ export class IncomingExchange implements Exchange {
   readonly wire: Wire
   readonly connection: Connection
   /** Undefined where the head declares no body. */
-  readonly declared: RequestBody | undefined
+  readonly declared: IncomingBody | undefined
   #noBody: NoBody | undefined
   refusal: Fault | undefined
   readonly upgrade: Upgrade | undefined
@@ -71,7 +71,7 @@ export class IncomingExchange implements Exchange {
     this.connection = connection
     this.#room = rules.room
     this.head = readHead(wire, connection)
-    this.target = readTarget(this.head, rules)
+    this.target = readRequestTarget(this.head, rules)
     const origin = rules.trustedProxies && clientOrigin(this.head, rules.trustedProxies)
     this.clientAddress = origin?.address ?? connection.peer
     this.scheme = origin?.scheme ?? rules.scheme
@@ -79,12 +79,12 @@ export class IncomingExchange implements Exchange {
     this.declared = declaredBody(this.head) === 0 ? undefined : this.#declare(rules.watch)
   }
 
-  #declare(watch: SlowBodies): RequestBody {
+  #declare(watch: SlowBodies): IncomingBody {
     const { request, response } = this.wire
     // RFC 9110 §10.1.1: an expectation in HTTP/1.0 is ignored. One that is not 100-continue may be answered 417, which
     // the contract has no row for: it is ignored too.
     const expects = request.httpVersion === '1.1' && CONTINUE.test(request.headers.expect ?? '')
-    return new RequestBody(request, response, watch, expects)
+    return new IncomingBody(request, response, watch, expects)
   }
 
   get body(): Readable {

@@ -18,7 +18,7 @@ export class NoBody extends Readable {
  *
  * A body that ends early fails with Fault `client_gone`; one that broke, with the fault given to `break`.
  */
-export class RequestBody extends Readable {
+export class IncomingBody extends Readable {
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
   readonly #watch: SlowBodies
@@ -122,7 +122,7 @@ interface SlowBodyLimits {
  * client has reset the connection; it is noticed here.
  */
 export class SlowBodies {
-  readonly #since = new Map<RequestBody, number>()
+  readonly #since = new Map<IncomingBody, number>()
   readonly #limits: SlowBodyLimits
   readonly #clock: Clock
 
@@ -131,11 +131,11 @@ export class SlowBodies {
     this.#clock = clock
   }
 
-  add(body: RequestBody): void {
+  add(body: IncomingBody): void {
     this.#since.set(body, this.#clock.monotonic())
   }
 
-  delete(body: RequestBody): void {
+  delete(body: IncomingBody): void {
     this.#since.delete(body)
   }
 

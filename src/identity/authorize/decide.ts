@@ -21,7 +21,7 @@ export interface Candidate {
   readonly scope: GrantedScope
 }
 
-export type Decision =
+export type AuthorizationDecision =
   | { readonly kind: 'login' }
   | { readonly kind: 'choice'; readonly login: Login; readonly candidates: readonly Candidate[] }
   | { readonly kind: 'consent'; readonly login: Login; readonly scope: GrantedScope }
@@ -32,11 +32,11 @@ export type Decision =
  * @throws Fault login_required, interaction_required, consent_required where a page would be due and `prompt=none`
  *   forbids it; invalid_scope where the user may have nothing of it
  */
-export async function decide(
+export async function decideAuthorization(
   request: AuthorizationRequest,
   browser: BrowserContext,
   dependencies: StepDependencies,
-): Promise<Decision> {
+): Promise<AuthorizationDecision> {
   const { namedClient, prompt, scope } = request
   const silent = prompt.has('none')
   const login = await sufficientLogin(request, browser, dependencies)

@@ -7,7 +7,7 @@ import { orUnavailable } from '../dependencies/dependencies.ts'
 import type { Arrived, ClientAuthenticated, Step, StepDependencies } from '../steps/endpoint.ts'
 import { withResource } from '../dependencies/resource.ts'
 import { hasValue, limitToClient, parseScope } from '../dependencies/scopes.ts'
-import { paramsOf, readFields, readParameters } from '../steps/read-form.ts'
+import { formParameters, readFields, readParameters } from '../steps/read-form.ts'
 import { readChallenge, readKeyBinding } from '../stored/codes.ts'
 import { returnPathOf } from './answer-client.ts'
 import { PUSHED, queryOfCarried, SWITCH } from './carry.ts'
@@ -180,7 +180,7 @@ export const readRequest: Step<ClientNamed, AuthorizationRead> = (context, depen
 const checkRequest: Step<ClientNamed, AuthorizationRead> = async (context, dependencies) => {
   const { catalogue, places } = dependencies
   const { namedClient, form } = context
-  const params = paramsOf(form)
+  const params = formParameters(form)
   checkKind(params, namedClient)
   const text = params.get('scope')?.trim() ?? namedClient.defaultScope
   if (text === undefined) throw new Fault('invalid_scope', { say: 'The parameter scope is missing.' })

@@ -14,7 +14,7 @@ import {
   type DataWord,
   type Picker,
 } from '../pages/consent.ts'
-import { pageAnswer, type Problem } from '../pages/layout.ts'
+import { pageAnswer, type FormProblem } from '../pages/layout.ts'
 import { type LoginForm, loginPage } from '../pages/login.ts'
 import { TEXTS } from '../pages/texts.ts'
 import type { GrantedScope } from '../dependencies/scopes.ts'
@@ -25,16 +25,16 @@ import { type AuthorizationRequest, onlyValue } from './request.ts'
 
 interface LoginAgain extends Pick<LoginForm, 'notice' | 'cookieless'> {
   readonly username?: string
-  readonly problems?: readonly Problem[]
+  readonly problems?: readonly FormProblem[]
 }
 
 /** Why a page is shown again. Anybody may write this parameter, so it only chooses one of our own texts. */
-export type Notice = keyof typeof TEXTS.login.notices
+export type LoginNotice = keyof typeof TEXTS.login.notices
 
-const isNotice = (text: string | undefined): text is Notice =>
+const isNotice = (text: string | undefined): text is LoginNotice =>
   text !== undefined && Object.hasOwn(TEXTS.login.notices, text)
 
-export const noticeIn = (form: Form): Notice | undefined => {
+export const noticeIn = (form: Form): LoginNotice | undefined => {
   const text = onlyValue(form, 'notice')
   return isNotice(text) ? text : undefined
 }
@@ -43,7 +43,7 @@ export const noticeIn = (form: Form): Notice | undefined => {
 export function restartRequest(
   request: AuthorizationRequest,
   { theme }: StepDependencies,
-  notice?: Notice,
+  notice?: LoginNotice,
 ): Answer {
   const noticeParameter = notice === undefined ? '' : `&notice=${notice}`
   return seeOther(theme.at(`/connect/authorize?${carry(request)}${noticeParameter}`))
@@ -94,7 +94,7 @@ const grantedSomewhere = (
 ): readonly string[] =>
   scope.values.filter((value) => candidates.some((candidate) => candidate.scope.values.includes(value)))
 
-export const nameOf = ({ user }: Login): string => user.claims.name ?? user.username
+export const shownName = ({ user }: Login): string => user.claims.name ?? user.username
 
 async function placeOf(question: Question, { places }: StepDependencies): Promise<ConsentDetails['place']> {
   const target = 'scope' in question ? question.scope.target : undefined
@@ -117,7 +117,7 @@ export async function showConsent(
   question: Question,
   browser: BrowserContext & { readonly login: Login },
   dependencies: StepDependencies,
-  { notice, problems = [] }: { notice?: string | undefined; problems?: readonly Problem[] } = {},
+  { notice, problems = [] }: { notice?: string | undefined; problems?: readonly FormProblem[] } = {},
 ): Promise<Answer> {
   const { login, csrf } = browser
   const candidates = 'candidates' in question ? question.candidates : undefined
@@ -128,7 +128,7 @@ export async function showConsent(
     form: { action: dependencies.theme.at(`/connect/consent?${carry(request)}`), csrf },
     client: askingClient(request),
     leadsTo: request.back.redirectUri,
-    user: nameOf(login),
+    user: shownName(login),
     switchUser: dependencies.theme.at(`/connect/authorize?${carryToSwitch(request)}`),
     applications: dependencies.theme.at('/connect/applications'),
     about,

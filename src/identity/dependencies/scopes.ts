@@ -27,7 +27,7 @@ export interface GrantedScope extends RequestedScope {
   readonly text: ScopeText
 }
 
-export const placeOf = ({
+export const grantedPlace = ({
   target,
 }: GrantedScope): {
   readonly business: string | undefined

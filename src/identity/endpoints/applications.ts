@@ -1,6 +1,6 @@
 import type { Answer, Exchange } from '../../base/contracts/calls/exchange.ts'
 import { Fault } from '../../base/kernel/faults.ts'
-import { describeScope, nameOf, showLogin } from '../authorize/show.ts'
+import { describeScope, shownName, showLogin } from '../authorize/show.ts'
 import {
   type BrowserContext,
   browserContextOf,
@@ -17,7 +17,7 @@ import { pageAnswer } from '../pages/layout.ts'
 import { loggedOutPage } from '../pages/notices.ts'
 import { TEXTS } from '../pages/texts.ts'
 import { consentWithdrawn, loginEnded, sessionRevoked, took } from '../steps/records.ts'
-import { paramsOf, readFields, readParameters } from '../steps/read-form.ts'
+import { formParameters, readFields, readParameters } from '../steps/read-form.ts'
 
 async function withdrawConsent(
   consent: Consent,
@@ -67,7 +67,7 @@ async function showApplications(
   const sessions = [...all.filter(isHere), ...all.filter((each) => !isHere(each))]
   const page = applicationsPage({
     form: { action: dependencies.theme.at(PATH), csrf: browser.csrf },
-    user: nameOf({ session, user }),
+    user: shownName({ session, user }),
     consents: await Promise.all(consents.map((consent) => listConsent(consent, dependencies))),
     sessions: sessions.map(({ address, authTime, browser, key, lastUsedAt }): SessionListed => ({
       address,
@@ -130,7 +130,7 @@ async function answerForm(
   browser: BrowserContext,
   dependencies: StepDependencies,
 ): Promise<Answer> {
-  const params = paramsOf(await readFields(exchange))
+  const params = formParameters(await readFields(exchange))
   const over = (done: Done): Answer => seeOther(dependencies.theme.at(`${PATH}?done=${done}`))
   if (!isOwnForm(exchange, params.get('csrf'), browser, dependencies)) return over('expired')
   const consent = params.get('withdraw')

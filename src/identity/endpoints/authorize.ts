@@ -1,7 +1,7 @@
 import type { Answer } from '../../base/contracts/calls/exchange.ts'
 import type { NewRecord } from '../../base/contracts/records/store.ts'
 import { Fault } from '../../base/kernel/faults.ts'
-import { decide, type Decision } from '../authorize/decide.ts'
+import { decideAuthorization, type AuthorizationDecision } from '../authorize/decide.ts'
 import { answerClient, redirectingFaults } from '../authorize/answer-client.ts'
 import {
   nameClient,
@@ -26,7 +26,7 @@ import { isNotified } from '../stored/logout-queue.ts'
 import { TEXTS } from '../pages/texts.ts'
 import { codeIssued, consentGiven, give, recordRefusals } from '../steps/records.ts'
 import type { GrantedScope } from '../dependencies/scopes.ts'
-import { paramsOf, readFields } from '../steps/read-form.ts'
+import { formParameters, readFields } from '../steps/read-form.ts'
 import { codeLifetimeOf } from '../stored/codes.ts'
 
 /** Makes a code and sends the browser back with it (C6.2.4). */
@@ -76,7 +76,7 @@ const answerRequest: Step<AuthorizationRead, Answer> = async (context, dependenc
   // A form of another site comes without our SameSite cookie: it is known only after a redirect who is logged in.
   if (posted && browser.fresh) return restartRequest(request, dependencies)
   if (request.pushed !== undefined) await dependencies.pushedRequests.open(request.pushed, browser.cookie)
-  const decision = await decide(request, browser, dependencies)
+  const decision = await decideAuthorization(request, browser, dependencies)
   const notice = noticeIn(context.form)
   if (decision.kind === 'login')
     return showLogin(request, browser, dependencies, { notice: notice && TEXTS.login.notices[notice] })
@@ -101,7 +101,7 @@ const head = answering(({ exchange, request }, dependencies) =>
 export const authorize: Step<Arrived, Answer> = (context, dependencies) =>
   (context.exchange.head.method === 'HEAD' ? head : whole)(context, dependencies)
 
-type LoggedInDecision = Exclude<Decision, { kind: 'login' }>
+type LoggedInDecision = Exclude<AuthorizationDecision, { kind: 'login' }>
 
 /** The scope that was allowed; undefined if a business had to be chosen and no offered one was. */
 const allowedScope = (asked: LoggedInDecision, business: string | undefined): GrantedScope | undefined =>
@@ -130,7 +130,7 @@ async function allow(
 const answerConsent: Step<AuthorizationRead, Answer> = async (context, dependencies) => {
   const { attempt, exchange, request } = context
   if (exchange.head.method !== 'POST') return restartRequest(request, dependencies)
-  const params = paramsOf(await readFields(exchange))
+  const params = formParameters(await readFields(exchange))
   const browser = await browserContextOf(exchange, dependencies)
   noteUser(attempt, browser)
   if (isForeignForm(exchange, dependencies)) return restartRequest(request, dependencies)
@@ -138,7 +138,7 @@ const answerConsent: Step<AuthorizationRead, Answer> = async (context, dependenc
   if (params.get('decision') === 'deny') throw new Fault('access_denied')
   if (!isOwnForm(exchange, params.get('csrf'), browser, dependencies))
     return restartRequest(request, dependencies, 'unanswered')
-  const asked = await decide(request, browser, dependencies)
+  const asked = await decideAuthorization(request, browser, dependencies)
   if (asked.kind === 'login') return restartRequest(request, dependencies, 'unanswered')
   if (params.get('decision') !== 'allow') return restartRequest(request, dependencies)
   const scope = allowedScope(asked, params.get('business'))

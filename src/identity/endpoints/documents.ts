@@ -18,7 +18,7 @@ const TOKEN_CLAIMS = ['sub', 'iss', 'aud', 'exp', 'iat', 'auth_time', 'nonce', '
  * The discovery document (C6.3.2; OIDC Discovery §3, RFC 8414 §2, RFC 9207 §3): what the endpoint table, the
  * table of grants and the catalogue hold. Parameters of `announcedAs` endpoints only are announced.
  */
-export function describeService(
+export function discoveryDocument(
   { urls, catalogue, config }: Pick<IdentityDeps, 'urls' | 'catalogue' | 'config'>,
   endpoints: readonly Endpoint[],
 ): Readonly<Record<string, unknown>> {
@@ -137,7 +137,7 @@ export const answerResource: Step<Arrived, Answer> = async (
 }
 
 /** The public keys (C6.3.2, RFC 7517). */
-export const answerKeys: Step<Arrived, Answer> = (_, { publicKeys }) =>
+export const answerJwks: Step<Arrived, Answer> = (_, { publicKeys }) =>
   publicDocument(JSON.stringify(publicKeys.jwks()), MAX_AGE_SECONDS)
 
 /** Pages name an asset with its content's hash, so that it may be kept; for a day, because requests may leave out the hash. */

@@ -11,7 +11,7 @@ import { pageAnswer } from '../pages/layout.ts'
 import { confirmLogoutPage, loggedOutPage } from '../pages/notices.ts'
 import { TEXTS } from '../pages/texts.ts'
 import { loginEnded, took } from '../steps/records.ts'
-import { paramsOf, readFields, readParameters } from '../steps/read-form.ts'
+import { formParameters, readFields, readParameters } from '../steps/read-form.ts'
 import { type Hint, readHint } from '../tokens/find-token.ts'
 
 const PATH = '/connect/endsession'
@@ -36,9 +36,10 @@ interface LogoutRead extends LogoutParsed {
 /** By GET in the query, by POST in the body (RP-Initiated Logout §2); our own form keeps the request in its query. */
 const readLogout: Step<Arrived, LogoutParsed> = async (context) => {
   const { head, target } = context.exchange
-  const query = (): Params => paramsOf(readParameters(target instanceof Fault ? '' : target.query.slice(1)))
+  const query = (): Params =>
+    formParameters(readParameters(target instanceof Fault ? '' : target.query.slice(1)))
   if (head.method !== 'POST') return { ...context, params: query(), own: undefined, posted: false }
-  const body = paramsOf(await readFields(context.exchange))
+  const body = formParameters(await readFields(context.exchange))
   return body.has('csrf')
     ? { ...context, params: query(), own: body, posted: false }
     : { ...context, params: body, own: undefined, posted: true }

@@ -6,7 +6,7 @@ import { redirectingFaults } from '../authorize/answer-client.ts'
 import { carryLoggedIn } from '../authorize/carry.ts'
 import { nameClient, readQuery, readRequest } from '../authorize/read-request.ts'
 import type { AuthorizationRead, AuthorizationRequest } from '../authorize/request.ts'
-import { type Notice, restartRequest, showLogin } from '../authorize/show.ts'
+import { type LoginNotice, restartRequest, showLogin } from '../authorize/show.ts'
 import {
   type BrowserContext,
   browserContextOf,
@@ -18,10 +18,10 @@ import {
 import { noteCall } from '../dependencies/dependencies.ts'
 import { type Arrived, flow, type Step, type StepDependencies } from '../steps/endpoint.ts'
 import { verifyUser } from '../grants/password.ts'
-import type { Problem } from '../pages/layout.ts'
+import type { FormProblem } from '../pages/layout.ts'
 import { TEXTS } from '../pages/texts.ts'
 import { give, loginEnded, loginSucceeded, recordRefusals, refused, took } from '../steps/records.ts'
-import { paramsOf, readFields } from '../steps/read-form.ts'
+import { formParameters, readFields } from '../steps/read-form.ts'
 
 const T = TEXTS.login
 
@@ -30,7 +30,7 @@ type Params = ReadonlyMap<string, string>
 const nextOf = (request: AuthorizationRequest | undefined, { theme }: StepDependencies): string =>
   theme.at(request === undefined ? '/connect/applications' : `/connect/authorize?${carryLoggedIn(request)}`)
 
-function missingFields(params: Params): readonly Problem[] {
+function missingFields(params: Params): readonly FormProblem[] {
   const needed = { username: T.missingUsername, password: T.missingPassword }
   return Object.entries(needed).flatMap(([field, text]) => (params.has(field) ? [] : [{ field, text }]))
 }
@@ -117,10 +117,10 @@ async function answerForm(
   request: AuthorizationRequest | undefined,
   dependencies: StepDependencies,
 ): Promise<Answer> {
-  const params = paramsOf(await readFields(context.exchange))
+  const params = formParameters(await readFields(context.exchange))
   const browser = await browserContextOf(context.exchange, dependencies)
   const username = params.get('username') ?? ''
-  const again = (problems: readonly Problem[]): Answer =>
+  const again = (problems: readonly FormProblem[]): Answer =>
     showLogin(request, browser, dependencies, { username, problems })
   if (isForeignForm(context.exchange, dependencies)) return startOver(request, dependencies)
   if (request?.pushed !== undefined) await dependencies.pushedRequests.open(request.pushed, browser.cookie)
@@ -138,7 +138,7 @@ async function answerForm(
 const startOver = (
   request: AuthorizationRequest | undefined,
   dependencies: StepDependencies,
-  notice?: Notice,
+  notice?: LoginNotice,
 ): Answer =>
   request === undefined
     ? seeOther(dependencies.theme.at('/connect/applications'))

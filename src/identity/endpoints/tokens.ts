@@ -19,7 +19,7 @@ import {
 import { GRANTS } from '../grants/grants.ts'
 import { isNotified, partyOf } from '../stored/logout-queue.ts'
 import { give, tokenIssued, tokenRevoked, took } from '../steps/records.ts'
-import { hasValue, inWords, placeOf } from '../dependencies/scopes.ts'
+import { hasValue, inWords, grantedPlace } from '../dependencies/scopes.ts'
 import { requireParam } from '../steps/read-form.ts'
 import type { DrawnFamily, FamilyRecord } from '../stored/families.ts'
 import { findToken } from '../tokens/find-token.ts'
@@ -42,7 +42,7 @@ export const issueTokens: Step<Granted, Answer> = async (granted, dependencies) 
   const access = await issueAccessToken(granted, refresh?.family ?? granted.family, dependencies)
   const idToken =
     granted.openid && isForUser(granted) ? await issueIdToken(granted, access.token, dependencies) : undefined
-  Object.assign(granted.attempt, { subject: granted.user?.subject, ...placeOf(granted.scope) })
+  Object.assign(granted.attempt, { subject: granted.user?.subject, ...grantedPlace(granted.scope) })
   await give(
     tokenIssued(granted, access.principal),
     () => putInForce(granted, refresh, dependencies),

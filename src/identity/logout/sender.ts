@@ -2,7 +2,7 @@
 import type { AuditTrail } from '../../base/contracts/records/audit.ts'
 import type { Client } from '../../base/contracts/people/people.ts'
 import type { Recorder } from '../../base/contracts/records/recorder.ts'
-import type { Page, Store } from '../../base/contracts/records/store.ts'
+import type { PageQuery, Store } from '../../base/contracts/records/store.ts'
 import { type After, after as systemAfter, type Clock, epochSeconds } from '../../base/kernel/clock.ts'
 import { newSecret } from '../../base/kernel/ids.ts'
 import { outsideBudgets } from '../../base/kernel/store-budget.ts'
@@ -120,7 +120,7 @@ export class LogoutSender {
     const { clock, store } = this.#parts
     if (!(await store.hold(LEASE, 2 * LOOK_MS))) return
     for (let page = 0; page < PAGES; page += 1) {
-      const entries = await store.list(DELIVERY, { after: this.#lookedAt, limit: PAGE } satisfies Page)
+      const entries = await store.list(DELIVERY, { after: this.#lookedAt, limit: PAGE } satisfies PageQuery)
       // Also what will soon be due: a retry, or what a process was sending that has died.
       for (const delivery of entries.map(deliveryOf))
         if (isDue(delivery.value, clock.now() + CLAIM_MS)) this.#keep(delivery)

@@ -6,7 +6,7 @@ import {
   nameAlone,
   noticeBox,
   type Page,
-  type Problem,
+  type FormProblem,
   problemSummary,
 } from './layout.ts'
 import { isShortened, TEXTS } from './texts.ts'
@@ -75,7 +75,7 @@ export interface ConsentDetails {
   readonly picker: Picker | undefined
   /** How long lasting access may last; undefined where none is asked. */
   readonly lastingDays: number | undefined
-  readonly problems: readonly Problem[]
+  readonly problems: readonly FormProblem[]
   readonly notice: string | undefined
 }
 

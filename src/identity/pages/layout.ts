@@ -194,16 +194,16 @@ export const csrfField = ({ csrf }: OwnForm): Html =>
 export const noticeBox = (text: string | undefined): Html | undefined =>
   text === undefined ? undefined : html`<p class="notice" role="status">${text}</p>`
 
-export interface Problem {
+export interface FormProblem {
   readonly text: string
   /** The id of the field it is about. */
   readonly field?: string
 }
 
-const linkTo = ({ field, text }: Problem): Slot =>
+const linkTo = ({ field, text }: FormProblem): Slot =>
   field === undefined ? text : html`<a href="#${field}">${text}</a>`
 
-export function problemSummary(title: string, problems: readonly Problem[]): Html | undefined {
+export function problemSummary(title: string, problems: readonly FormProblem[]): Html | undefined {
   const [first, ...more] = problems
   if (first === undefined) return undefined
   const list =

@@ -7,7 +7,7 @@ import {
   type Html,
   noticeBox,
   type Page,
-  type Problem,
+  type FormProblem,
   problemSummary,
   verbatim,
 } from './layout.ts'
@@ -20,7 +20,7 @@ export interface LoginForm {
   /** Who sent the user here, and where a form may lead; undefined before our own pages. */
   readonly client: { readonly name: string; readonly leadsTo: string } | undefined
   readonly username: string
-  readonly problems: readonly Problem[]
+  readonly problems: readonly FormProblem[]
   readonly notice?: string | undefined
   /** The browser sent no cookie with the form before. If it sends none again, it keeps none. */
   readonly cookieless?: boolean
@@ -37,7 +37,7 @@ interface Field {
   readonly data?: Html
 }
 
-function inputOf(field: Field, problems: readonly Problem[]): Html {
+function inputOf(field: Field, problems: readonly FormProblem[]): Html {
   const { name } = field
   const problem = problems.find((each) => each.field === name)
   return html`<div class="field">

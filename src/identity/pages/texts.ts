@@ -51,7 +51,7 @@ function preparing(value: unknown): unknown {
 }
 
 /** The same texts. Those that take names isolate and shorten them. */
-export const withNames = <T extends Texts>(texts: T): T => preparing(texts) as T
+export const preparedTexts = <T extends Texts>(texts: T): T => preparing(texts) as T
 
 const FAULT_TEXTS: Readonly<Partial<Record<FaultCode, { readonly title: string; readonly text: string }>>> = {
   authorize_bad_client: {
@@ -69,7 +69,7 @@ const FAULT_TEXTS: Readonly<Partial<Record<FaultCode, { readonly title: string; 
 }
 
 /** Every text of the pages (C6.2.3), so that a deployment's language is changed in one place. */
-export const TEXTS = withNames({
+export const TEXTS = preparedTexts({
   language: 'en',
   locale: 'en-AU',
 

@@ -2,7 +2,7 @@ import type { Answer } from '../../base/contracts/calls/exchange.ts'
 import type { Client } from '../../base/contracts/people/people.ts'
 import { quotedString } from '../../base/http/head/authorization.ts'
 import type { Fault } from '../../base/kernel/faults.ts'
-import type { Refusal, StepDependencies } from './endpoint.ts'
+import type { RenderRefusal, StepDependencies } from './endpoint.ts'
 import { pageAnswer } from '../pages/layout.ts'
 import { errorPage } from '../pages/notices.ts'
 
@@ -94,7 +94,7 @@ const refuse = (fault: Fault, dependencies: StepDependencies, asker: Asker): Ans
 })
 
 /** RFC 6749 JSON. A client that failed to authenticate gets 401 and a Basic challenge (RFC 6749 §5.2). */
-export const refuseWithChallenge: Refusal = (fault, dependencies, { asker }) => {
+export const refuseWithChallenge: RenderRefusal = (fault, dependencies, { asker }) => {
   const answer = refuse(fault, dependencies, asker)
   if (fault.row.oauth !== 'invalid_client') return answer
   const challenge = `Basic realm=${quotedString(dependencies.urls.issuer)}, charset="UTF-8"`
@@ -102,13 +102,13 @@ export const refuseWithChallenge: Refusal = (fault, dependencies, { asker }) => 
 }
 
 /** RFC 6749 JSON. `invalid_client` is 400 unless `identity.strictRfc6749` is set (C6.1.2, C6.1.3). */
-export const refuseAsJson: Refusal = (fault, dependencies, about) =>
+export const refuseAsJson: RenderRefusal = (fault, dependencies, about) =>
   dependencies.config.strictRfc6749
     ? refuseWithChallenge(fault, dependencies, about)
     : refuse(fault, dependencies, about.asker)
 
 /** As a page; a wrong method as JSON (C6.0). Neither may be kept (C6.2.3). */
-export const refuseAsPage: Refusal = (fault, dependencies, about) => {
+export const refuseAsPage: RenderRefusal = (fault, dependencies, about) => {
   if (fault.status === 405) {
     const answer = refuseAsJson(fault, dependencies, about)
     return { ...answer, headers: { ...answer.headers, 'Cache-Control': 'no-store' } }

@@ -153,7 +153,7 @@ export interface StepDependencies extends IdentityDeps {
 export type Step<In, Out> = (context: In, dependencies: StepDependencies) => Out | Promise<Out>
 
 /** Turns a fault into the answer of an endpoint: JSON, or a page that shows the request id (C2.6). */
-export type Refusal = (fault: Fault, dependencies: StepDependencies, about: Refused) => Answer
+export type RenderRefusal = (fault: Fault, dependencies: StepDependencies, about: Refused) => Answer
 
 /** The call that is refused. */
 interface Refused extends Pick<Attempt, 'asker'> {
@@ -170,7 +170,7 @@ export interface Endpoint {
   /** True if pages of the origins that may call the API may call this too (C4.18). */
   readonly crossOrigin?: true
   readonly steps: Step<Arrived, Answer>
-  readonly refuse: Refusal
+  readonly refuse: RenderRefusal
   /** The member of the discovery document that has its URL; absent if it is not announced. */
   readonly announcedAs?: string
   /** How clients authenticate there: `…_auth_methods_supported` of the discovery document (RFC 8414 §2). */

@@ -64,7 +64,7 @@ const PARAMETERS: ReadonlySet<string> = new Set([
 export const readParameters = (text: string | Uint8Array): Form => parseForm(text, { known: PARAMETERS })
 
 /** The parameters with one value each (C6.0). @throws Fault `oauth_bad_request` for a repeated parameter, `invalid_target` for two resources */
-export function paramsOf(form: Form): ReadonlyMap<string, string> {
+export function formParameters(form: Form): ReadonlyMap<string, string> {
   // RFC 8707 lets it repeat, and a token has one target at most.
   if ((form.get('resource') ?? []).filter((value) => value !== '').length > 1)
     throw new Fault('invalid_target', { say: 'A token is for one resource at most.' })
@@ -95,7 +95,7 @@ const OF_PUSHED: SizeRule = {
 
 const formReader =
   (rule: SizeRule): Step<Arrived, Parsed> =>
-  async (context) => ({ ...context, params: paramsOf(await readFields(context.exchange, rule)) })
+  async (context) => ({ ...context, params: formParameters(await readFields(context.exchange, rule)) })
 
 /** Checks the Content-Type and reads the form (C6.1.0, C6.0, C6.1.1). Every fault here is an `invalid_request`. */
 export const readForm = formReader(OF_FORMS)

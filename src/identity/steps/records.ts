@@ -19,7 +19,7 @@ import {
   type FoundToken,
   subjectOf,
 } from './endpoint.ts'
-import { type GrantedScope, placeOf } from '../dependencies/scopes.ts'
+import { type GrantedScope, grantedPlace } from '../dependencies/scopes.ts'
 
 type Recording = Pick<IdentityDeps, 'audit'>
 
@@ -134,7 +134,7 @@ export const tokenIssued = (
 ): AuditEntry =>
   entryOf('token.issued', exchange, {
     actor: user === undefined ? { kind: 'client', client: client.id } : userOf(user.subject, client.id),
-    on: { kind: 'token', id: tokenId, family, ...placeOf(scope) },
+    on: { kind: 'token', id: tokenId, family, ...grantedPlace(scope) },
     grant: { ...grantOf(scope, grant), method, jkt: proof?.jkt },
   })
 
@@ -187,7 +187,7 @@ interface Authorizing {
 export const codeIssued = ({ client, exchange, scope, subject }: Authorizing, family: string): AuditEntry =>
   entryOf('code.issued', exchange, {
     actor: userOf(subject),
-    on: { kind: 'code', family, client, ...placeOf(scope) },
+    on: { kind: 'code', family, client, ...grantedPlace(scope) },
     grant: grantOf(scope, 'authorization_code'),
   })
 

@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import type { LogoutNotices } from '../../base/contracts/people/logouts.ts'
 import type { Client } from '../../base/contracts/people/people.ts'
-import type { Entry, NewRecord, Page, Store, StoredValue } from '../../base/contracts/records/store.ts'
+import type { Entry, NewRecord, PageQuery, Store, StoredValue } from '../../base/contracts/records/store.ts'
 import type { Clock } from '../../base/kernel/clock.ts'
 import { newOrderedId } from '../../base/kernel/ids.ts'
 import type { IdentityConfig } from '../dependencies/schema.ts'
@@ -108,7 +108,10 @@ export class LogoutQueue implements LogoutNotices {
     const where = subject === undefined ? {} : { subject }
     const keys: string[] = []
     const page = async (after: string | undefined): Promise<readonly Entry[]> => {
-      const entries = await this.#store.pageBy(LOGOUT_PARTY, where, { after, limit: PAGE } satisfies Page)
+      const entries = await this.#store.pageBy(LOGOUT_PARTY, where, {
+        after,
+        limit: PAGE,
+      } satisfies PageQuery)
       keys.push(...entries.map(({ key }) => key))
       return entries
     }

@@ -11,9 +11,9 @@ import type {
 } from '../../base/contracts/records/tokens.ts'
 import type { RevocationRules } from '../../state/stores/feed/revocations.ts'
 import { CONSENT, consentOf, endConsent } from './consents.ts'
-import { endSession, isOver, SESSION, type SessionRecord } from './sessions.ts'
+import { endStoredSession, isOver, SESSION, type SessionRecord } from './sessions.ts'
 import type { LogoutNotices } from '../../base/contracts/people/logouts.ts'
-import { placeOf, readGrantedScope } from '../dependencies/scopes.ts'
+import { grantedPlace, readGrantedScope } from '../dependencies/scopes.ts'
 import { begunAs, FAMILY, type FamilyRecord, OLDER_TOKEN } from './families.ts'
 
 interface RevocableRecordsParts {
@@ -55,13 +55,22 @@ async function readFamily(
   const lastUsedAt =
     salt === undefined ? await store.lastUseBy(OLDER_TOKEN, { family: id }) : record.rotatedAt
   const scopes = granted.values.filter((each) => !isTargetValue(each))
-  return { id, subject, client, ...placeOf(granted), scopes, begunAt: authTime * 1000, lastUsedAt, endsAt }
+  return {
+    id,
+    subject,
+    client,
+    ...grantedPlace(granted),
+    scopes,
+    begunAt: authTime * 1000,
+    lastUsedAt,
+    endsAt,
+  }
 }
 
 function readConsent(entry: Entry): Promise<RevocableRecord> {
   const { key, client, subject, scopes: allowed, at } = consentOf(entry)
   const scopes = allowed.filter((each) => !each.startsWith('target:'))
-  const { business, fund } = placeOf(readGrantedScope(allowed.join(' ')))
+  const { business, fund } = grantedPlace(readGrantedScope(allowed.join(' ')))
   return Promise.resolve({ id: key, subject, client, business, fund, scopes, begunAt: at })
 }
 
@@ -71,7 +80,7 @@ const KINDS: Readonly<Record<RevocableKind, Kind>> = {
     read: readSession,
     end: async ({ id }, parts) => {
       const entry = await parts.store.find(SESSION, id, 'end')
-      const ended = entry && (await endSession(id, entry.value as SessionRecord, parts))
+      const ended = entry && (await endStoredSession(id, entry.value as SessionRecord, parts))
       return ended === true ? 0 : undefined
     },
   },

@@ -109,7 +109,7 @@ export const isOver = (
 ): boolean => rules.hasEnded({ subject, asOf, begunAt: authTime * 1000 })
 
 /** False if it is gone. Its notices are stored first, so that a process that dies in between loses none. */
-export async function endSession(
+export async function endStoredSession(
   key: string,
   { sid }: SessionRecord,
   { store, logouts }: { readonly store: Pick<Store, 'remove'>; readonly logouts: LogoutNotices },
@@ -158,7 +158,7 @@ export function openSessions({
     },
     async end(key, subject, next) {
       const session = await find(key, 'end')
-      return session?.subject === subject && endSession(key, session, { store, logouts }, next)
+      return session?.subject === subject && endStoredSession(key, session, { store, logouts }, next)
     },
   }
 }

@@ -20,7 +20,7 @@ import type { PastCall, PastCaller } from '../../base/contracts/processes/report
  * nothing (C12.1.4). Rejects with AdminError 503 if no process can be asked, and with an error if the explanation is not
  * what was decided: a defect.
  */
-export async function explainCall(
+export async function explainAndRecord(
   call: DescribedCall,
   service: ServiceContext,
   operator: Operator,
@@ -33,7 +33,7 @@ export async function explainCall(
 
 /**
  * What was decided about a call of the past, and what would be now: for the call of this request id, if a process keeps it,
- * or for the call of a line of the log. Undefined if no process keeps it. Rejects as `explainCall` does.
+ * or for the call of a line of the log. Undefined if no process keeps it. Rejects as `explainAndRecord` does.
  */
 export async function explainPastCall(
   past: string | LoggedCall,

@@ -12,15 +12,15 @@ import {
   type Members,
   notFound,
   ok,
-  type Operation,
+  type AdminOperation,
   problemsSchema,
   reject,
   type Schema,
-  type Session,
-  text,
+  type CommandSession,
+  textSchema,
   WHO,
 } from '../operation/operation.ts'
-import { readBytes, readText, type Terminal } from '../operation/terminal.ts'
+import { readBytes, readArgument, type Terminal } from '../operation/terminal.ts'
 import { EXIT, type Options, UsageError } from '../operation/verb.ts'
 
 /** The most characters: of a path over the longest that may be configured, of a token over the longest that is read. */
@@ -28,27 +28,30 @@ const LONGEST = { path: 65_536, token: 16_384, header: 65_536, body: 1_000_000 }
 const MOST_HEADERS = 2_000
 
 const CALL: Members = {
-  method: text('The method of the call.'),
-  path: text('Path and query, as in the request line.', { maxLength: LONGEST.path }),
+  method: textSchema('The method of the call.'),
+  path: textSchema('Path and query, as in the request line.', { maxLength: LONGEST.path }),
   headers: {
     type: 'array',
     maxItems: MOST_HEADERS,
-    items: text('`Name: value`', { maxLength: LONGEST.header }),
+    items: textSchema('`Name: value`', { maxLength: LONGEST.header }),
     description: 'Header lines. Host and Content-Length are added where they are missing.',
   },
-  body: text('The body, as text.', { minLength: 0, maxLength: LONGEST.body }),
-  bodyBase64: text('The body, in base64: in place of `body`.', { minLength: 0, maxLength: LONGEST.body }),
-  from: text(
+  body: textSchema('The body, as text.', { minLength: 0, maxLength: LONGEST.body }),
+  bodyBase64: textSchema('The body, in base64: in place of `body`.', {
+    minLength: 0,
+    maxLength: LONGEST.body,
+  }),
+  from: textSchema(
     'The address that the call comes from; loopback if it is left out. Behind a trusted proxy, that of the proxy.',
     { maxLength: 64 },
   ),
-  token: text('An access token, added as `Authorization: Bearer`. It is neither logged nor stored.', {
+  token: textSchema('An access token, added as `Authorization: Bearer`. It is neither logged nor stored.', {
     maxLength: LONGEST.token,
   }),
-  client: text('In place of a token, with `user` unless it is a machine: the client that calls.'),
-  user: text('With `client`: the name or the subject of the user.'),
-  target: text('With `client`: the target of the token, such as `b/ACME` or `f/ACME/SUPER1`.'),
-  scope: text(
+  client: textSchema('In place of a token, with `user` unless it is a machine: the client that calls.'),
+  user: textSchema('With `client`: the name or the subject of the user.'),
+  target: textSchema('With `client`: the target of the token, such as `b/ACME` or `f/ACME/SUPER1`.'),
+  scope: textSchema(
     'With `client`: what is asked for. Default: the default scope of the client, else all that it may have.',
   ),
   sent: {
@@ -62,8 +65,8 @@ const ANSWER: Schema = {
   type: 'object',
   properties: {
     outcome: { enum: ['let in', 'refused', 'unknown'] },
-    method: text('As asked.'),
-    path: text('As asked.'),
+    method: textSchema('As asked.'),
+    path: textSchema('As asked.'),
     kind: { enum: ['call', 'userinfo', 'preflight', 'identity'] },
     refusal: {
       type: 'object',
@@ -78,14 +81,14 @@ const ANSWER: Schema = {
       items: {
         type: 'object',
         properties: {
-          clause: text('Its clause of the protocol.'),
-          title: text('What must hold.'),
+          clause: textSchema('Its clause of the protocol.'),
+          title: textSchema('What must hold.'),
           verdict: { enum: ['passed', 'failed', 'not reached', 'unknown'] },
           wouldFailToo: { type: 'boolean', description: 'Behind the first failure.' },
           enforced: { type: 'boolean', description: 'False where a report-only area only reports it.' },
-          reason: text('Why it failed, as the log and the metrics name it.'),
+          reason: textSchema('Why it failed, as the log and the metrics name it.'),
           facts: { type: 'object', description: 'What was found.' },
-          words: text('The same in a sentence.'),
+          words: textSchema('The same in a sentence.'),
         },
         required: ['clause', 'title', 'verdict', 'wouldFailToo', 'enforced', 'facts', 'words'],
       },
@@ -99,14 +102,14 @@ const SENT: Schema = {
   description:
     'With `sent`, of a call that is let in: what the service would be sent, with `***` for secrets. Or `refusal`: nothing would be sent, and the client would be answered this. Or `unknown`: why it is not known.',
   properties: {
-    method: text('Of the request.'),
-    url: text('Where it goes; of several targets, the first.'),
+    method: textSchema('Of the request.'),
+    url: textSchema('Where it goes; of several targets, the first.'),
     others: { type: 'array', items: { type: 'string' }, description: 'The same at the other targets.' },
     headers: { type: 'array', items: { type: 'string' }, description: '`name: value`, as they are sent.' },
-    body: text('The body, as text. Absent if there is none.'),
-    bodyBase64: text('In place of `body`, where it is no text.'),
+    body: textSchema('The body, as text. Absent if there is none.'),
+    bodyBase64: textSchema('In place of `body`, where it is no text.'),
     refusal: { type: 'object', description: 'status, code, text, reason.' },
-    unknown: text('Such as: the code of a module makes what is sent.'),
+    unknown: textSchema('Such as: the code of a module makes what is sent.'),
   },
 }
 
@@ -195,7 +198,7 @@ const OPTIONS = {
   },
 } as const satisfies Options
 
-type ExplainSession = Session<typeof OPTIONS>
+type ExplainSession = CommandSession<typeof OPTIONS>
 
 /** The exit codes by outcome. Any failure to get an answer counts as `unknown`. */
 const EXITS: Readonly<Record<Explanation['outcome'], number>> = {
@@ -223,7 +226,7 @@ async function explainNew({ values, positionals, terminal, send, show }: Explain
     from,
     sent: showSent,
     headers: sent === undefined ? header : headersWithType(header ?? [], sent),
-    token: token === undefined ? undefined : (await readText(token, terminal)).trim(),
+    token: token === undefined ? undefined : (await readArgument(token, terminal)).trim(),
     bodyBase64: sent?.toString('base64'),
   }
   const explanation = await send<Explanation>(EXPLAIN, { body })
@@ -257,7 +260,7 @@ async function explainPast({ values, positionals, terminal, send, show }: Explai
 
 /** The one line on standard input. @throws UsageError if there is none, or more than one */
 async function readLogLine(terminal: Terminal): Promise<string> {
-  const lines = (await readText('@-', terminal)).split('\n').filter((line) => line.trim() !== '')
+  const lines = (await readArgument('@-', terminal)).split('\n').filter((line) => line.trim() !== '')
   const [line] = lines
   if (line === undefined || lines.length > 1)
     throw new UsageError(`--log: expected one line of the log on standard input, got ${lines.length}`)
@@ -270,11 +273,11 @@ async function authorizeSent(
   { authenticated, operator: { via, channel = 'admin' } }: AdminRequest,
 ): Promise<void> {
   // Only here: commands judge no rights.
-  const { authorize } = await import('../operation/perform.ts')
-  authorize(authenticated, false, { ...EXPLAIN, needs: 'administer' }, { audit, from: { via, channel } })
+  const { requireRight } = await import('../operation/perform.ts')
+  requireRight(authenticated, false, { ...EXPLAIN, needs: 'administer' }, { audit, from: { via, channel } })
 }
 
-export const EXPLAIN: Operation = {
+export const EXPLAIN: AdminOperation = {
   method: 'POST',
   path: '/explain',
   operationId: 'explain',
@@ -289,8 +292,8 @@ export const EXPLAIN: Operation = {
     if (request.body['sent'] === true) await authorizeSent(service, request)
     const problems = await problemsOf(request)
     if (problems.length > 0) return reject(problems)
-    const { explainCall } = await import('./explain-call.ts')
-    return ok(await explainCall(readCall(request), service, request.operator))
+    const { explainAndRecord } = await import('./explain-call.ts')
+    return ok(await explainAndRecord(readCall(request), service, request.operator))
   },
   commands: [
     commandLine({
@@ -333,22 +336,22 @@ const LONGEST_LINE = 65_536
 const THEN: Schema = {
   type: 'object',
   properties: {
-    requestId: text('Of its answer.'),
-    at: text('When it came.'),
-    method: text('The method.'),
-    path: text('Without the query. Absent if it could not be read.'),
+    requestId: textSchema('Of its answer.'),
+    at: textSchema('When it came.'),
+    method: textSchema('The method.'),
+    path: textSchema('Without the query. Absent if it could not be read.'),
     status: { type: 'integer', description: 'What was answered.' },
-    reason: text('Why it was refused, as the log and the metrics name it.'),
-    wouldRefuse: text('In a report-only area: what would have refused it.'),
-    detail: text('What the log says of the fault.'),
+    reason: textSchema('Why it was refused, as the log and the metrics name it.'),
+    wouldRefuse: textSchema('In a report-only area: what would have refused it.'),
+    detail: textSchema('What the log says of the fault.'),
     caller: {
       type: 'object',
       description: 'client, subject, issuer, scope, target: of its token, if it was verified.',
     },
-    accept: text('Its Accept.'),
-    contentType: text('Its Content-Type.'),
+    accept: textSchema('Its Accept.'),
+    contentType: textSchema('Its Content-Type.'),
     websocket: { type: 'boolean', description: 'Whether it asked for a websocket.' },
-    traceId: text('Of W3C Trace Context: that of the call to the service, else that of the client.'),
+    traceId: textSchema('Of W3C Trace Context: that of the call to the service, else that of the client.'),
     version: {
       type: 'integer',
       description: 'Of the action. Absent if it was refused before one was negotiated.',
@@ -358,10 +361,10 @@ const THEN: Schema = {
 
 const DIFFERENCE = members(
   {
-    then: text('`let in`, or the reason of the refusal.'),
-    now: text('The same of now, or `unknown`.'),
+    then: textSchema('`let in`, or the reason of the refusal.'),
+    now: textSchema('The same of now, or `unknown`.'),
     same: { type: 'boolean', description: 'Absent if it is not known what would be decided now.' },
-    words: text('For people.'),
+    words: textSchema('For people.'),
   },
   ['then', 'now', 'words'],
 )
@@ -375,20 +378,20 @@ const pastAnswerOf = ({ then, now, difference }: PastAnswer): unknown => ({
 const ELSEWHERE =
   'each process keeps its last 1,000 refused and 200 other calls since its start; the log has a line of every call'
 
-const EXPLAIN_PAST: Operation = {
+const EXPLAIN_PAST: AdminOperation = {
   method: 'POST',
   path: '/explain/past',
   operationId: 'explainPast',
   needs: 'inspect',
   summary: 'What was decided about a call of the past, what would be now, and the difference',
   body: members({
-    request: text(
+    request: textSchema(
       'The X-Request-Id of its answer: one of the last calls, which each process keeps in memory.',
       {
         maxLength: 128,
       },
     ),
-    line: text('In place of `request`: the line of the log that tells of the call.', {
+    line: textSchema('In place of `request`: the line of the log that tells of the call.', {
       maxLength: LONGEST_LINE,
     }),
     ...WHO,
@@ -420,4 +423,4 @@ const EXPLAIN_PAST: Operation = {
   },
 }
 
-export const EXPLAIN_OPERATIONS: readonly Operation[] = [EXPLAIN, EXPLAIN_PAST]
+export const EXPLAIN_OPERATIONS: readonly AdminOperation[] = [EXPLAIN, EXPLAIN_PAST]

@@ -7,7 +7,7 @@ import {
   type Refusal,
 } from '../../base/contracts/calls/explanation.ts'
 import type { PastAnswer } from '../watch/past-calls.ts'
-import { printable } from '../operation/terminal.ts'
+import { escapedForTerminal } from '../operation/terminal.ts'
 import type { PastCall } from '../../base/contracts/processes/reports.ts'
 
 const COLUMNS = { clause: 8, verdict: 22 }
@@ -20,7 +20,7 @@ function verdictOf({ verdict, wouldFailToo, enforced }: ExplainedCheck): string 
 
 const checkText = (check: ExplainedCheck): string =>
   `  ${check.clause.padEnd(COLUMNS.clause)}${verdictOf(check).padEnd(COLUMNS.verdict)}${check.title}\n` +
-  `  ${' '.repeat(COLUMNS.clause + COLUMNS.verdict)}${printable(check.words)}\n`
+  `  ${' '.repeat(COLUMNS.clause + COLUMNS.verdict)}${escapedForTerminal(check.words)}\n`
 
 /** Where the token endpoint would give no token, its public text would mislead: the call itself gets no such answer. */
 function refusedText({ status, code, reason, text }: Refusal, checks: readonly ExplainedCheck[]): string {
@@ -46,7 +46,7 @@ function callerText({ caller }: Explanation): string {
   if (caller === undefined) return ''
   const { client, subject, target, by } = caller
   const where = target === undefined ? 'no target' : `target ${target}`
-  return `${printable(`  ${partyText(client, subject)}, ${where} (${BY[by]})`)}\n`
+  return `${escapedForTerminal(`  ${partyText(client, subject)}, ${where} (${BY[by]})`)}\n`
 }
 
 const BY = {
@@ -58,8 +58,8 @@ const BY = {
 export function explanationText(explanation: Explanation): string {
   const { method, path, checks } = explanation
   return [
-    `${printable(headline(explanation))}\n`,
-    `  ${printable(`${method} ${path}`)}\n`,
+    `${escapedForTerminal(headline(explanation))}\n`,
+    `  ${escapedForTerminal(`${method} ${path}`)}\n`,
     callerText(explanation),
     ...checks.map(checkText),
     explanation.sent === undefined ? '' : `\n${sentText(explanation.sent)}`,
@@ -68,23 +68,24 @@ export function explanationText(explanation: Explanation): string {
 
 /** As a request is written, so that it can be compared with what a service expects. */
 function sentText(sent: ExplainedSent): string {
-  if ('unknown' in sent) return `what the service would be sent is not known: ${printable(sent.unknown)}\n`
+  if ('unknown' in sent)
+    return `what the service would be sent is not known: ${escapedForTerminal(sent.unknown)}\n`
   if ('refusal' in sent) {
     const { status, code, reason, text } = sent.refusal
-    return `the service would be sent nothing: ${status} ${code}, reason ${reason}: ${printable(text)}\n`
+    return `the service would be sent nothing: ${status} ${code}, reason ${reason}: ${escapedForTerminal(text)}\n`
   }
   const { method, url, others, headers, body = '', bodyBase64 } = sent
   return [
     'the service would be sent:\n',
-    `  ${printable(`${method} ${url}`)}\n`,
-    ...others.map((other) => `  (or ${printable(other)})\n`),
-    ...headers.map((each) => `  ${printable(each)}\n`),
+    `  ${escapedForTerminal(`${method} ${url}`)}\n`,
+    ...others.map((other) => `  (or ${escapedForTerminal(other)})\n`),
+    ...headers.map((each) => `  ${escapedForTerminal(each)}\n`),
     bodyBase64 === undefined ? '' : `\n  (base64) ${bodyBase64}\n`,
     body === ''
       ? ''
       : `\n${body
           .split(/\r?\n/)
-          .map((each) => `  ${printable(each)}\n`)
+          .map((each) => `  ${escapedForTerminal(each)}\n`)
           .join('')}`,
   ].join('')
 }
@@ -94,7 +95,8 @@ export type AnsweredPast = Omit<PastAnswer, 'then'> & {
   readonly then: Omit<PastCall, 'at'> & { readonly at?: string | undefined }
 }
 
-const line = (text: string | undefined): string => (text === undefined ? '' : `  ${printable(text)}\n`)
+const line = (text: string | undefined): string =>
+  text === undefined ? '' : `  ${escapedForTerminal(text)}\n`
 
 function callerLine({ caller }: Pick<PastCall, 'caller'>): string {
   if (caller === undefined) return line('its token was not verified')
@@ -131,7 +133,7 @@ export function pastCallText({ then, now, difference }: AnsweredPast): string {
   const same = difference.same === undefined ? 'not known' : (SAME.get(difference.same) ?? '')
   return [
     thenText(then),
-    `difference: ${same}. ${printable(difference.words)}\n`,
+    `difference: ${same}. ${escapedForTerminal(difference.words)}\n`,
     now === undefined ? '' : `\nnow: ${explanationText(now)}`,
   ].join('')
 }

@@ -10,12 +10,12 @@ import {
   count,
   members,
   ok,
-  type Operation,
+  type AdminOperation,
   problemsSchema,
-  refuse,
+  conflict,
   reject,
-  type Session,
-  text,
+  type CommandSession,
+  textSchema,
   WHO,
 } from '../operation/operation.ts'
 import { readBytes, type Terminal } from '../operation/terminal.ts'
@@ -23,10 +23,14 @@ import { EXIT, type Options, UsageError, type Values } from '../operation/verb.t
 
 const body = members(
   {
-    user: text('The name or the subject of the user. Left out: of no user, for a machine.'),
-    client: text('The id of the client. Default: the first one that is granted such a token for the user.'),
-    target: text('The target of the token, such as `b/ACME` or `f/ACME/SUPER1`. Default: that of the scope.'),
-    scope: text(
+    user: textSchema('The name or the subject of the user. Left out: of no user, for a machine.'),
+    client: textSchema(
+      'The id of the client. Default: the first one that is granted such a token for the user.',
+    ),
+    target: textSchema(
+      'The target of the token, such as `b/ACME` or `f/ACME/SUPER1`. Default: that of the scope.',
+    ),
+    scope: textSchema(
       'What is asked for. Default: the default scope of the client, else all that the client may have.',
     ),
     ...WHO,
@@ -36,29 +40,31 @@ const body = members(
 
 const issuedSchema = members(
   {
-    token: text('The access token. It is neither logged nor stored, and no refresh token comes with it.'),
-    id: text('Its `jti`, as the audit trail names it, and as `revoke` takes it.'),
+    token: textSchema(
+      'The access token. It is neither logged nor stored, and no refresh token comes with it.',
+    ),
+    id: textSchema('Its `jti`, as the audit trail names it, and as `revoke` takes it.'),
     expiresIn: count('Seconds until it expires: 900 at most.'),
-    client: text('The client that it is for.'),
-    subject: text('The `sub` of the user. Absent for a machine.'),
-    scope: text('What was granted.'),
-    target: text('Its target, such as `target:b/ACME`. Absent if it has none.'),
-    business: text('The code of the business of its target.'),
-    fund: text('The code of the fund of its target.'),
+    client: textSchema('The client that it is for.'),
+    subject: textSchema('The `sub` of the user. Absent for a machine.'),
+    scope: textSchema('What was granted.'),
+    target: textSchema('Its target, such as `target:b/ACME`. Absent if it has none.'),
+    business: textSchema('The code of the business of its target.'),
+    fund: textSchema('The code of the fund of its target.'),
     dropped: {
       type: 'array',
       items: { type: 'string' },
       description: 'Values that were asked for and not granted.',
     },
-    api: text('The URL of the API, which takes it.'),
+    api: textSchema('The URL of the API, which takes it.'),
   },
   ['token', 'id', 'expiresIn', 'client', 'scope', 'dropped', 'api'],
 )
 
 function answerOf(answer: TestTokenOutcome): AdminAnswer {
-  if (answer.outcome === 'closed') return refuse('this service issues no test tokens', [answer.why])
+  if (answer.outcome === 'closed') return conflict('this service issues no test tokens', [answer.why])
   if (answer.outcome === 'refused')
-    return refuse('no such token can be had', [`${answer.reason}  ${answer.why}`])
+    return conflict('no such token can be had', [`${answer.reason}  ${answer.why}`])
   return ok(answer.issued)
 }
 
@@ -149,7 +155,7 @@ async function tryCall({
   send,
   show,
   commandFor,
-}: Session<typeof TRY_OPTIONS>): Promise<number> {
+}: CommandSession<typeof TRY_OPTIONS>): Promise<number> {
   const wish = wishOf({ ...values, business: values.business ?? businessIn(positionals[1] ?? '') })
   const call = await readCall(positionals, values, terminal)
   const issued = await send<UsableTestToken>(ISSUE, { body: wish })
@@ -181,7 +187,7 @@ async function tryCall({
   }
 }
 
-const ISSUE: Operation = {
+const ISSUE: AdminOperation = {
   method: 'POST',
   path: '/test-tokens',
   operationId: 'issueTestToken',
@@ -272,4 +278,4 @@ const ISSUE: Operation = {
   ],
 }
 
-export const TEST_TOKEN_OPERATIONS: readonly Operation[] = [ISSUE]
+export const TEST_TOKEN_OPERATIONS: readonly AdminOperation[] = [ISSUE]

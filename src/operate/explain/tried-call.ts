@@ -5,11 +5,11 @@ import { request as requestHttps } from 'node:https'
 import type { Explanation } from '../../base/contracts/calls/explanation.ts'
 import { reasonInWords } from '../../base/kernel/thrown.ts'
 import { explanationText } from './explanation-text.ts'
-import type { Session } from '../operation/operation.ts'
-import { printable } from '../operation/terminal.ts'
+import type { CommandSession } from '../operation/operation.ts'
+import { escapedForTerminal } from '../operation/terminal.ts'
 import { UsageError } from '../operation/verb.ts'
 
-export interface Call {
+export interface TriedCall {
   readonly method: string
   readonly path: string
   /** Header lines, as `Name: value`. */
@@ -51,7 +51,7 @@ function headersOf(lines: readonly string[]): Record<string, string[]> {
  * @param origin the URL of the API, without a path
  * @throws UsageError if a part of the call cannot be sent. Rejects with NoAnswer.
  */
-export async function makeCall(origin: string, call: Call): Promise<CallAnswer> {
+export async function makeCall(origin: string, call: TriedCall): Promise<CallAnswer> {
   const { protocol, hostname, port } = new URL(origin)
   const request = protocol === 'https:' ? requestHttps : requestHttp
   const { method, path, body } = call
@@ -128,7 +128,7 @@ function laidOut(text: string): string {
 const harmless = (text: string): string =>
   text
     .split(/(\r?\n|\t)/)
-    .map((part, at) => (at % 2 === 1 ? part : printable(part)))
+    .map((part, at) => (at % 2 === 1 ? part : escapedForTerminal(part)))
     .join('')
 
 function bodyText(answer: CallAnswer): string {
@@ -142,8 +142,8 @@ function bodyText(answer: CallAnswer): string {
 export function answerText(answer: CallAnswer): string {
   const { status, reason, headers, cut } = answer
   return [
-    `${printable(`${status} ${reason}`)}\n`,
-    ...headers.map(([name, value]) => `${printable(`${name}: ${value}`)}\n`),
+    `${escapedForTerminal(`${status} ${reason}`)}\n`,
+    ...headers.map(([name, value]) => `${escapedForTerminal(`${name}: ${value}`)}\n`),
     '\n',
     bodyText(answer),
     cut === undefined ? '' : `(${cut})\n`,
@@ -159,17 +159,17 @@ export function plainAnswer(answer: CallAnswer) {
 }
 
 /** What the answer of a backend lacks is in the record of the call. */
-function askedText({ status, headers }: CallAnswer, commandFor: Session['commandFor']): string {
+function askedText({ status, headers }: CallAnswer, commandFor: CommandSession['commandFor']): string {
   const [, id] = headers.find(([name]) => name.toLowerCase() === 'x-request-id') ?? []
   if (status < 400 || id === undefined) return ''
-  return `. The ${status} came of that; what went wrong there: ${printable(commandFor(['explain', '--request', id]))}`
+  return `. The ${status} came of that; what went wrong there: ${escapedForTerminal(commandFor(['explain', '--request', id]))}`
 }
 
 /** For a call that was let in, no check needs to be shown. */
 export function whyText(
   explanation: Explanation,
   answer: CallAnswer,
-  commandFor: Session['commandFor'],
+  commandFor: CommandSession['commandFor'],
 ): string {
   const { outcome, action } = explanation
   if (outcome !== 'let in' || explanation.reportOnly?.wouldRefuse !== undefined)

@@ -75,7 +75,7 @@ export interface FirstBusiness {
 }
 
 /** Values of businesses: by code, then by key. */
-export type BusinessValues = Readonly<Record<string, Readonly<Record<string, string>>>>
+export type ValuesByBusiness = Readonly<Record<string, Readonly<Record<string, string>>>>
 
 /** The service that a configuration is written for, as its source describes it. */
 export interface SourcedService {
@@ -85,7 +85,7 @@ export interface SourcedService {
    *
    * @throws UsageError if something is missing and nobody can be asked
    */
-  readonly valuesOf: (businesses: readonly FirstBusiness[]) => Promise<BusinessValues>
+  readonly valuesOf: (businesses: readonly FirstBusiness[]) => Promise<ValuesByBusiness>
   /** Facts of the description that a configuration cannot express: a line for each. */
   readonly notes: readonly string[]
   /** The same as text for people, in detail or by kind. Empty if there is nothing. */

@@ -1,9 +1,9 @@
 /** Changes that are made only to the version that the operator has seen: `If-Match`, answered with 412 (C11.5). */
 import { fitsStrongly, readTagCondition, type TagCondition } from '../../base/http/head/entity-tag.ts'
 import { AdminError } from './errors.ts'
-import { type AdminAnswer, type AdminRequest, text } from './operation.ts'
+import { type AdminAnswer, type AdminRequest, textSchema } from './operation.ts'
 
-export const IF_MATCH = text(
+export const IF_MATCH = textSchema(
   'The `ETag` of the version that is meant, or several of them, or `*`. Without it the latest version is meant.',
 )
 

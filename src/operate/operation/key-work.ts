@@ -81,7 +81,7 @@ interface NamedKey {
 }
 
 /** A rotation that was done, or what it would do. */
-export interface Rotation {
+export interface RotationResult {
   readonly outcome: 'rotated' | 'previewed'
   readonly made: readonly NamedKey[]
   readonly removed: readonly NamedKey[]
@@ -103,7 +103,7 @@ export const rotateKeys = (
   work: RecordedWork,
   { compromised, preview }: RotateOptions,
   operator: Operator,
-): Promise<Rotation> =>
+): Promise<RotationResult> =>
   work.inTurn(async () => {
     await work.plan.place.open()
     if (preview) return previewRotation(work, compromised)
@@ -135,7 +135,7 @@ async function makeNextKey(
 }
 
 /** A key that cannot be read can be replaced nevertheless. */
-async function previewRotation(work: KeyWork, compromised: boolean): Promise<Rotation> {
+async function previewRotation(work: KeyWork, compromised: boolean): Promise<RotationResult> {
   const { plan, elsewhere } = work
   const made = await Promise.all(plan.algorithms.map((algorithm) => nextKeyName(plan, algorithm)))
   const removed = compromised ? await plan.place.names() : []
@@ -152,7 +152,7 @@ async function previewRotation(work: KeyWork, compromised: boolean): Promise<Rot
   }
 }
 
-async function announceKeys(work: RecordedWork, operator: Operator): Promise<Rotation> {
+async function announceKeys(work: RecordedWork, operator: Operator): Promise<RotationResult> {
   const { plan, recorder, canRecord } = work
   await canRecord?.()
   // No key is made next to one that cannot be read.
@@ -197,12 +197,12 @@ async function announceKey(
   return made
 }
 
-interface ReplacedKeys extends Pick<Rotation, 'families' | 'trouble'> {
+interface ReplacedKeys extends Pick<RotationResult, 'families' | 'trouble'> {
   readonly made: readonly StoredKey[]
   readonly removed: readonly string[]
 }
 
-async function replaceKeys(work: RecordedWork, operator: Operator): Promise<Rotation> {
+async function replaceKeys(work: RecordedWork, operator: Operator): Promise<RotationResult> {
   const { plan, audit, recorder } = work
   const act: AuditedChange = { event: 'keys.compromised', on: { kind: 'key' } }
   const replace = (): Promise<ReplacedKeys> => replaceAtOnce(work)
@@ -250,7 +250,7 @@ async function replaceAtOnce(work: RecordedWork): Promise<ReplacedKeys> {
 async function onFamilies(
   { store }: KeyWork,
   act: (store: FamilyStore | undefined) => Promise<number | undefined>,
-): Promise<Pick<Rotation, 'families' | 'trouble'>> {
+): Promise<Pick<RotationResult, 'families' | 'trouble'>> {
   try {
     return { families: await act(await store()), trouble: undefined }
   } catch (thrown) {

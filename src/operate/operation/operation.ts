@@ -98,7 +98,7 @@ export interface SharedOperation extends OperationFacts {
   readonly unfit?: (configuration: Configuration, here: boolean) => string | undefined
 }
 
-export type Operation = ServiceOperation | SharedOperation
+export type AdminOperation = ServiceOperation | SharedOperation
 
 /** A request of an operation, as its schemas describe it. Who asks for it, and why, is added (`WHO`). */
 export interface OperationInput {
@@ -123,16 +123,16 @@ export interface Typed<O extends Options = Options> {
 }
 
 /** What a command line gets that needs several requests, or asks its user. */
-export interface Session<O extends Options = Options> extends Typed<O> {
+export interface CommandSession<O extends Options = Options> extends Typed<O> {
   /** The operation of the command line. */
-  readonly operation: Operation
+  readonly operation: AdminOperation
   /**
    * Sends a request of an operation. Resolves with the body of the answer, of a stream with an AsyncIterable of its lines;
    * both reject with OperationError.
    */
-  readonly send: <A>(operation: Operation, input?: OperationInput) => Promise<A>
+  readonly send: <A>(operation: AdminOperation, input?: OperationInput) => Promise<A>
   /** The same, with the version of what is answered. */
-  readonly answer: <A>(operation: Operation, input?: OperationInput) => Promise<OperationAnswer<A>>
+  readonly answer: <A>(operation: AdminOperation, input?: OperationInput) => Promise<OperationAnswer<A>>
   /** The folder of the trail that answers; undefined if it is on another machine, or not known. */
   readonly trailFolder: () => Promise<string | undefined>
   /** A command line for the same service, as it can be typed where this one was. `words` follow `postern`. */
@@ -160,7 +160,7 @@ interface CommandLiteral<O extends Options, A> extends Verb {
   /** The message and the exit code where it is refused. Default: the error and its problems, and `trouble`. */
   readonly refused?: (error: OperationError) => { readonly message: string; readonly code: number }
   /** In place of `input`, `text` and `exit`: several requests, or a dialog. Resolves with the exit code. */
-  readonly run?: (session: Session<O>) => Promise<number>
+  readonly run?: (session: CommandSession<O>) => Promise<number>
 }
 
 /** What is typed for an operation, as one of many: made by `commandLine`. */
@@ -171,7 +171,7 @@ export const commandLine = <const O extends Options, A = unknown>(
   literal: CommandLiteral<O, A>,
 ): CommandLine => literal as unknown as CommandLine
 
-export const text = (description: string, more: Schema = {}): Schema => ({
+export const textSchema = (description: string, more: Schema = {}): Schema => ({
   type: 'string',
   minLength: 1,
   maxLength: 1000,
@@ -191,8 +191,8 @@ export const members = (properties: Members, required: readonly string[] = []): 
 
 /** Members that every change may carry. */
 export const WHO: Members = {
-  by: text('Who gives the order, as they call themselves: the records name it as claimed.'),
-  reason: text('Why, in at most 500 bytes; it goes to the log and to the audit trail.'),
+  by: textSchema('Who gives the order, as they call themselves: the records name it as claimed.'),
+  reason: textSchema('Why, in at most 500 bytes; it goes to the log and to the audit trail.'),
 }
 
 /** The member of a request that says who asks for it, as they call themselves. Undefined if it cannot say so. */
@@ -203,7 +203,7 @@ export function whoMember({ query = {}, body }: OperationFacts): 'by' | 'claimed
 
 export const problemsSchema = members(
   {
-    error: text('What is wrong.'),
+    error: textSchema('What is wrong.'),
     problems: { type: 'array', items: { type: 'string' }, description: 'Each problem, for people.' },
   },
   ['error', 'problems'],
@@ -220,7 +220,7 @@ export const made = (body: unknown, path: string, tag: string): AdminAnswer => (
 })
 
 /** 409: the request is valid, but the service cannot carry it out in its present state. */
-export const refuse = (error: string, problems: readonly string[]): AdminAnswer => ({
+export const conflict = (error: string, problems: readonly string[]): AdminAnswer => ({
   status: 409,
   body: { error, problems },
 })

@@ -1,29 +1,33 @@
 /** Lists that are read page by page, in the order of their keys (C11.5). */
-import type { Page } from '../../base/contracts/records/store.ts'
+import type { PageQuery } from '../../base/contracts/records/store.ts'
 import { byKey } from '../../base/kernel/key-order.ts'
-import { type Members, members, type Schema, text } from './operation.ts'
+import { type Members, members, type Schema, textSchema } from './operation.ts'
 
 /** The most rows of one page, and the rows of one where the request names no number. */
 export const MOST_ROWS = 1000
 export const ROWS = 100
 
 /** The query parameter `limit` of every list. */
-export const LIMIT = text(`Rows at most: ${ROWS} if not given, up to ${MOST_ROWS}.`, {
+export const LIMIT = textSchema(`Rows at most: ${ROWS} if not given, up to ${MOST_ROWS}.`, {
   pattern: '^([1-9][0-9]{0,2}|1000)$',
 })
 
 /** The query parameter `after` of every list by key. */
-export const AFTER = text('`next` of the page before: the page begins behind this key.')
+export const AFTER = textSchema('`next` of the page before: the page begins behind this key.')
 
 /** The query parameters of a list by key. */
 export const PAGE_QUERY: Members = {
   limit: LIMIT,
   after: AFTER,
-  prefix: text('Only keys that begin with it, character by character.'),
+  prefix: textSchema('Only keys that begin with it, character by character.'),
 }
 
 /** The page that a query asks for. */
-export const pageOf = ({ after, limit, prefix }: Readonly<Record<string, string | undefined>>): Page => ({
+export const pageOf = ({
+  after,
+  limit,
+  prefix,
+}: Readonly<Record<string, string | undefined>>): PageQuery => ({
   after,
   limit: Number(limit ?? ROWS),
   ...(prefix !== undefined && { prefix }),
@@ -34,7 +38,7 @@ export const pageSchema = (name: string, row: Schema): Schema =>
   members(
     {
       [name]: { type: 'array', items: row, description: 'In the order of their keys.' },
-      next: text('`after` of the next page. Absent after the last row.'),
+      next: textSchema('`after` of the next page. Absent after the last row.'),
     },
     [name],
   )
@@ -53,7 +57,7 @@ export const pageBody = <T>(name: string, { rows, next }: Rows<T>): Readonly<Rec
 })
 
 /** The page of a list that is in memory as a whole. `keyOf` gives a key that no other row has. */
-export function pageOfAll<T>(all: Iterable<T>, keyOf: (row: T) => string, page: Page): Rows<T> {
+export function pageOfAll<T>(all: Iterable<T>, keyOf: (row: T) => string, page: PageQuery): Rows<T> {
   const { after, limit, prefix = '' } = page
   const fitting = Array.from(all, (row) => ({ row, key: keyOf(row) }))
     .filter(({ key }) => key.startsWith(prefix) && (after === undefined || byKey(key, after) > 0))

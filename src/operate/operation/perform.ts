@@ -10,7 +10,7 @@ import {
   type AdminAnswer,
   type AdminRequest,
   members,
-  type Operation,
+  type AdminOperation,
   type Schema,
   whoMember,
 } from './operation.ts'
@@ -32,10 +32,10 @@ interface Received {
  * Throws AdminError 401 or 403, unless the operator's token is in force and its role has the right. Both are recorded;
  * guesses of tokens are not, so that nobody without one fills the trail.
  */
-export function authorize(
+export function requireRight(
   operator: AuthenticatedOperator,
   expired: boolean,
-  { needs, operationId: id, method }: Operation,
+  { needs, operationId: id, method }: AdminOperation,
   {
     audit,
     from: { via, channel },
@@ -66,7 +66,7 @@ function checkOf(part: string, schema: Schema): Check {
   }
 }
 
-function bodyCheckOf({ body, bodyOptional, checksBody }: Operation): Check | undefined {
+function bodyCheckOf({ body, bodyOptional, checksBody }: AdminOperation): Check | undefined {
   if (body === undefined) return undefined
   const check = checkOf('body', checksBody === true ? { type: 'object' } : body)
   return (value) => {
@@ -78,7 +78,7 @@ function bodyCheckOf({ body, bodyOptional, checksBody }: Operation): Check | und
 type Performer<C> = (context: C, received: Received) => Promise<AdminAnswer>
 
 export function performerOf<C>(
-  operation: Operation,
+  operation: AdminOperation,
   handle: (context: C, request: AdminRequest) => AdminAnswer | Promise<AdminAnswer>,
 ): Performer<C> {
   const checkParams = operation.params && checkOf('params', members(operation.params))
@@ -96,10 +96,10 @@ export function performerOf<C>(
 }
 
 /** Whether an answer may name people: by the role of the operator who asks, or because the operation is for that. */
-const tellsPeople = ({ namesPeople }: Operation, { role }: AuthenticatedOperator): boolean =>
+const tellsPeople = ({ namesPeople }: AdminOperation, { role }: AuthenticatedOperator): boolean =>
   namesPeople === true || hasRight(role, 'administer')
 
-function requestOf(operation: Operation, received: Received): AdminRequest {
+function requestOf(operation: AdminOperation, received: Received): AdminRequest {
   const body = (received.body ?? {}) as AdminRequest['body']
   const query = received.query as AdminRequest['query']
   const params = received.params as AdminRequest['params']
@@ -117,7 +117,10 @@ function requestOf(operation: Operation, received: Received): AdminRequest {
 }
 
 /** Throws AdminError 400 where a version is named and the operation cannot check it: ignored, another would be changed. */
-function ifMatchOf({ conditional, method }: Operation, header: string | undefined): AdminRequest['ifMatch'] {
+function ifMatchOf(
+  { conditional, method }: AdminOperation,
+  header: string | undefined,
+): AdminRequest['ifMatch'] {
   if (conditional === true) return readIfMatch(header)
   if (header === undefined || method === 'GET') return undefined
   throw new AdminError(400, 'the request does not fit', [

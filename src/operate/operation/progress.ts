@@ -1,6 +1,6 @@
 /** A bar on stderr that shows how far long work is: on a terminal only, and not for short work. */
 import { performance } from 'node:perf_hooks'
-import type { Progress } from '../../base/contracts/records/audit-query.ts'
+import type { ReadProgress } from '../../base/contracts/records/audit-query.ts'
 import type { Terminal } from './terminal.ts'
 
 const WIDTH = 30
@@ -20,7 +20,7 @@ const MEBIBYTES: Shown = { name: 'MiB', size: 1024 ** 2 }
 export const RECORDS: Shown = { name: 'records', size: 1 }
 
 export interface ProgressBar {
-  show(progress: Progress): void
+  show(progress: ReadProgress): void
   /** Takes it away. To be called before anything else is written. */
   clear(): void
 }
@@ -51,7 +51,7 @@ export function progressBar(
 }
 
 /** `[######          ]  40 %  240 of 600 MiB` */
-export function barText({ done, total }: Progress, { name, size } = MEBIBYTES): string {
+export function barText({ done, total }: ReadProgress, { name, size } = MEBIBYTES): string {
   const share = total === 0 ? 1 : Math.min(1, done / total)
   const bar = '#'.repeat(Math.round(share * WIDTH)).padEnd(WIDTH)
   const percent = String(Math.floor(share * 100)).padStart(3)

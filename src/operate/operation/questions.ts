@@ -4,18 +4,18 @@ import type { Terminal } from './terminal.ts'
 import { UsageError } from './verb.ts'
 
 /** Asks, and again until the answer is good. An empty answer, or the end of the input, is the default. */
-export type Prompt = <T>(
+export type PromptUser = <T>(
   question: { readonly asks: string },
   usual: string,
   read: (answer: string) => T,
 ) => Promise<T>
 
-export function questionsOn({ stdin, stderr }: Terminal): { ask: Prompt; close: () => void } {
+export function questionsOn({ stdin, stderr }: Terminal): { ask: PromptUser; close: () => void } {
   const lines = createInterface({ input: stdin, output: stderr })
   // `question` never settles if the input ends without an answer.
   let hasEnded = stdin.readableEnded
   const ended = once(lines, 'close').then(() => ((hasEnded = true), ''))
-  const ask: Prompt = async (question, usual, read) => {
+  const ask: PromptUser = async (question, usual, read) => {
     for (;;) {
       const prompt = `${question.asks} [${usual}]: `
       const answer = hasEnded ? '' : await Promise.race([lines.question(prompt), ended])

@@ -2,7 +2,7 @@
 import { faultOfToken } from '../../base/files/text-file.ts'
 import { reasonInWords } from '../../base/kernel/thrown.ts'
 import { OperationError } from './errors.ts'
-import type { Operation, OperationInput } from './operation.ts'
+import type { AdminOperation, OperationInput } from './operation.ts'
 
 /** An admin API, and the token for it. */
 export interface AdminAccess {
@@ -19,13 +19,13 @@ interface Refusal {
 const PATIENCE = 10
 
 /** The path of an operation with its parameters in their places. */
-const pathOf = ({ path }: Pick<Operation, 'path'>, { params = {} }: OperationInput): string =>
+const pathOf = ({ path }: Pick<AdminOperation, 'path'>, { params = {} }: OperationInput): string =>
   path.replaceAll(/:(\w+)/g, (_all, name: string) => encodeURIComponent(params[name] ?? ''))
 
 /** Sends a request. Rejects with OperationError if nobody answers, or the service refuses. */
 export async function sendTo(
   { address, token }: AdminAccess,
-  operation: Pick<Operation, 'method' | 'path'>,
+  operation: Pick<AdminOperation, 'method' | 'path'>,
   input: OperationInput,
 ): Promise<Response> {
   const { query = {}, body, ifMatch } = input

@@ -20,7 +20,7 @@ export const countOf = (count: number, one: string, many = `${one}s`): string =>
 const ACTED_ON = new RegExp(`[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029${DIRECTION_CONTROLS}]`, 'g')
 
 /** Paths, headers and codes are a caller's own text: characters that would change the terminal are escaped. */
-export const printable = (text: string): string =>
+export const escapedForTerminal = (text: string): string =>
   text.replace(ACTED_ON, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
 const GAP = '  '
@@ -42,7 +42,7 @@ export const countOfFamilies = (count: number): string =>
   countOf(count, 'family of refresh tokens', 'families of refresh tokens')
 
 /** How a command that waits for another process reads the time and pauses. */
-export interface Waiting extends Pick<Clock, 'monotonic'> {
+export interface WaitClock extends Pick<Clock, 'monotonic'> {
   /** Resolves after so many milliseconds. */
   readonly pause: (ms: number) => Promise<unknown>
 }
@@ -54,9 +54,9 @@ export interface Terminal {
   readonly stdout: NodeJS.WritableStream
   readonly stderr: NodeJS.WritableStream
   /** Default: by the clock of the system. */
-  readonly waiting?: Waiting
+  readonly waiting?: WaitClock
   /** Waits until other processes know of what a command changed in the store by itself. Tests pass their own. */
-  readonly pause?: Waiting['pause']
+  readonly pause?: WaitClock['pause']
 }
 
 /**
@@ -96,7 +96,7 @@ async function promptHidden(prompt: string, { stdin, stderr }: Terminal): Promis
 
 /** All of standard input without its last line end, so that `echo secret |` and a file both work. */
 const readPiped = async (terminal: Terminal): Promise<string> =>
-  withoutLineEnd(await readText('@-', terminal))
+  withoutLineEnd(await readArgument('@-', terminal))
 
 const NO_PASSWORD =
   'there is no password on standard input: write it there, or run the command in a terminal, which asks for it'
@@ -128,7 +128,7 @@ export async function readBytes(argument: string, { stdin }: Terminal): Promise<
 }
 
 /** The text that an argument names, in the same way. @throws UsageError if it is no UTF-8 either */
-export async function readText(argument: string, terminal: Terminal): Promise<string> {
+export async function readArgument(argument: string, terminal: Terminal): Promise<string> {
   const bytes = await readBytes(argument, terminal)
   try {
     return textOfBytes(bytes)

@@ -7,7 +7,7 @@ import {
 } from '../../base/contracts/records/audited-change.ts'
 import { type Problem, Problems } from '../../base/config/problems.ts'
 import type { AuditObject } from '../../base/contracts/records/audit.ts'
-import type { Page } from '../../base/contracts/records/store.ts'
+import type { PageQuery } from '../../base/contracts/records/store.ts'
 import type { WrittenClient } from '../../identity/directory/editors/client-editor.ts'
 import {
   ATTEMPTS,
@@ -101,7 +101,7 @@ export async function listRecords(
   context: OperationContext,
   noun: NounName,
   within: readonly string[],
-  { after, limit, prefix = '' }: Page,
+  { after, limit, prefix = '' }: PageQuery,
 ): Promise<ListedPage<Written>> {
   const editors = await context.editors()
   // Refuses a list of the funds of a business that does not exist.

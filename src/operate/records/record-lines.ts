@@ -7,7 +7,7 @@ import {
   type CommandLine,
   commandLine,
   type OperationInput,
-  type Session,
+  type CommandSession,
   type SharedOperation,
   type Typed,
 } from '../operation/operation.ts'
@@ -136,7 +136,7 @@ interface Previewed extends Pick<Added, 'record'> {
  * secret is shown that could not be recorded.
  */
 async function bringSecret<A>(
-  { operation, send, values, terminal }: Session,
+  { operation, send, values, terminal }: CommandSession,
   input: OperationInput,
 ): Promise<A | undefined> {
   const asked = (query: OperationInput['query']): OperationInput => ({
@@ -154,7 +154,7 @@ async function bringSecret<A>(
   return send<A>(operation, { ...asked({ intent }), body: { ...input.body, secret } })
 }
 
-async function addClient(session: Session, input: OperationInput): Promise<Added> {
+async function addClient(session: CommandSession, input: OperationInput): Promise<Added> {
   const shown = await bringSecret<Added>(session, input)
   if (shown !== undefined) return shown
   const added = await session.send<Added>(session.operation, input)
@@ -162,7 +162,7 @@ async function addClient(session: Session, input: OperationInput): Promise<Added
   return added
 }
 
-async function addOther(noun: NounName, session: Session, input: OperationInput): Promise<Added> {
+async function addOther(noun: NounName, session: CommandSession, input: OperationInput): Promise<Added> {
   const added = await session.send<Added>(session.operation, input)
   warn(noun, added.warnings, session.terminal)
   const subject = noun === 'user' ? ` with the subject ${String(added.record['subject'])}` : ''
@@ -231,7 +231,7 @@ const ATTEMPTS = 4
 
 /** Given values replace, a patch merges: so the record is read, and the change is made to that version only. */
 async function editRecord(
-  session: Session,
+  session: CommandSession,
   show: SharedOperation,
   params: Readonly<Record<string, string>>,
   changes: (before: Written) => Written,
@@ -323,7 +323,7 @@ type Pages = (query: Readonly<Record<string, string | undefined>>) => Promise<Re
 
 async function printPage(
   noun: NounName,
-  { values, terminal }: Session<typeof LIST_OPTIONS>,
+  { values, terminal }: CommandSession<typeof LIST_OPTIONS>,
   pages: Pages,
 ): Promise<void> {
   const { limit = ROWS, after } = values

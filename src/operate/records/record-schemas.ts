@@ -4,7 +4,14 @@ import { PASSWORD_LENGTH } from '../../identity/directory/hashing/hasher.ts'
 import { isMarkable } from '../../identity/directory/records/marks.ts'
 import { type Noun, type NounName, NOUNS } from '../../identity/directory/editors/nouns.ts'
 import { meantBy } from '../operation/conditions.ts'
-import { type AdminRequest, count, members, type Members, type Schema, text } from '../operation/operation.ts'
+import {
+  type AdminRequest,
+  count,
+  members,
+  type Members,
+  type Schema,
+  textSchema,
+} from '../operation/operation.ts'
 import type { MeantRecord, RecordAt } from './record-changes.ts'
 
 const objectOf = (view: SchemaView): Schema => {
@@ -84,7 +91,7 @@ const MARKABLE: Members = {
 
 const OF_CLIENT: Members = {
   validSecrets: count('Its secrets that are valid now.'),
-  oldSecretEndsAt: text('During a rotation: when the old secret ends.', { format: 'date-time' }),
+  oldSecretEndsAt: textSchema('During a rotation: when the old secret ends.', { format: 'date-time' }),
 }
 
 /** A record as it is shown. */
@@ -145,7 +152,7 @@ export const recordPath = (noun: NounName): string =>
 export const withinOf = (noun: NounName): readonly string[] => NOUNS[noun].names.slice(0, -1)
 
 export const paramsOf = (names: readonly string[]): Members =>
-  Object.fromEntries(names.map((name) => [name, text(`The \`${name}\`, percent-encoded.`)]))
+  Object.fromEntries(names.map((name) => [name, textSchema(`The \`${name}\`, percent-encoded.`)]))
 
 export const namesIn = (names: readonly string[], { params }: AdminRequest): readonly string[] =>
   names.map((name) => params[name] ?? '')

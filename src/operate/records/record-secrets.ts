@@ -2,11 +2,11 @@
 import type { Written } from '../../identity/directory/editors/nouns.ts'
 import type { OperationContext } from '../operation/context.ts'
 import { AdminError } from '../operation/errors.ts'
-import { type AdminRequest, type Members, type Schema, text } from '../operation/operation.ts'
+import { type AdminRequest, type Members, type Schema, textSchema } from '../operation/operation.ts'
 import type { SecretOptions } from './record-changes.ts'
 
 /** A secret that the caller has drawn, and has shown already. */
-export const SECRET = text(
+export const GIVEN_SECRET = textSchema(
   'A secret of your own, in place of one that is drawn: 43 or more characters of base64url.',
   {
     pattern: '^[A-Za-z0-9_-]{43,}$',
@@ -20,12 +20,12 @@ export const PREVIEW: Members = {
     description:
       'Tell what would be stored; change nothing. `recorded`: record also that it is about to be stored, so that a secret of your own can be shown before it is in force. `withdrawn`: what was recorded so is not done.',
   },
-  intent: text(
+  intent: textSchema(
     'That of a preview that was recorded in the minute before: nothing else has to be recorded before the secret is stored.',
   ),
 }
 
-export const INTENT = text('Of a preview that was recorded: to be named when it is stored.')
+export const INTENT = textSchema('Of a preview that was recorded: to be named when it is stored.')
 
 /** What an order gives: a record, a secret of the caller's own, whether it is a preview, an intent. What is withdrawn is closed. */
 export async function secretOptionsOf(
@@ -47,7 +47,7 @@ export async function secretOptionsOf(
 
 export const withSecret = ({ properties, ...schema }: Schema): Schema => ({
   ...schema,
-  properties: { ...properties, secret: SECRET },
+  properties: { ...properties, secret: GIVEN_SECRET },
 })
 
 /** The body with the secret that it brings. Throws AdminError 400 if that is no secret. */

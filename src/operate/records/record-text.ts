@@ -7,7 +7,7 @@ import {
   countOf,
   countOfFamilies,
   jsonText,
-  printable,
+  escapedForTerminal,
   rowLines,
   type Terminal,
 } from '../operation/terminal.ts'
@@ -16,7 +16,7 @@ import {
 type Cell = (record: Written) => string
 
 const textOf = (value: unknown): string => {
-  if (typeof value === 'string') return printable(value)
+  if (typeof value === 'string') return escapedForTerminal(value)
   if (typeof value === 'number' || typeof value === 'boolean') return `${value}`
   if (Array.isArray(value)) return value.map(textOf).join(' ')
   if (typeof value !== 'object' || value === null) return ''

@@ -18,13 +18,13 @@ import {
   members,
   notFound,
   ok,
-  type Operation,
+  type AdminOperation,
   problemsSchema,
-  refuse,
+  conflict,
   reject,
   type Schema,
   type SharedOperation,
-  text,
+  textSchema,
   WHO,
 } from '../operation/operation.ts'
 import type { Right } from '../operation/operators.ts'
@@ -50,7 +50,7 @@ import {
   showLine,
   stateLine,
 } from './record-lines.ts'
-import { INTENT, PREVIEW, SECRET, secretOptionsOf, withSecret } from './record-secrets.ts'
+import { INTENT, PREVIEW, GIVEN_SECRET, secretOptionsOf, withSecret } from './record-secrets.ts'
 import {
   atOf,
   collectionOf,
@@ -72,7 +72,7 @@ const lineOf = ({ path, message, hint }: Problem): string =>
 /** 400 with every problem by its member, 404 or 409. */
 function refusalOf({ kind, message, problems }: DirectoryRefusal): AdminAnswer {
   if (kind === 'problems') return reject((problems?.list ?? []).map(lineOf))
-  return kind === 'missing' ? notFound(message, []) : refuse(message, [])
+  return kind === 'missing' ? notFound(message, []) : conflict(message, [])
 }
 
 const WARNINGS: Schema = {
@@ -160,7 +160,7 @@ function addRoute(noun: NounName): SharedOperation {
   const answer = members({
     record: shownSchema(noun),
     ...(noun === 'client' && {
-      secret: text('The secret of the client: it is shown only now.'),
+      secret: textSchema('The secret of the client: it is shown only now.'),
       intent: INTENT,
     }),
     warnings: WARNINGS,
@@ -273,7 +273,7 @@ const removeRoute = (noun: NounName): SharedOperation => ({
   summary: `Remove a ${noun} from the store, and end what it holds, consents too`,
   conditional: true,
   answers: {
-    200: ['Removed, everywhere', members({ removed: text('Its key.') }, ['removed'])],
+    200: ['Removed, everywhere', members({ removed: textSchema('Its key.') }, ['removed'])],
     404: MISSING,
     409: CONFIGURED,
   },
@@ -326,20 +326,20 @@ const ROTATE_SECRET: SharedOperation = {
   query: { ...WHO, ...PREVIEW },
   summary: 'Make another secret of a client in the store; the old one stays valid for a time',
   body: members({
-    overlap: text(
+    overlap: textSchema(
       `How long the old secret stays valid, such as \`12h\`; \`0s\`: not at all. Default: ${OVERLAP}.`,
       {
         pattern: DURATION_PATTERN,
       },
     ),
-    secret: SECRET,
+    secret: GIVEN_SECRET,
   }),
   bodyOptional: true,
   conditional: true,
   answers: {
     200: [
       'Made, valid everywhere; of a preview, what would be, without a secret',
-      members({ record: shownSchema('client'), secret: text('It is shown only now.'), intent: INTENT }),
+      members({ record: shownSchema('client'), secret: textSchema('It is shown only now.'), intent: INTENT }),
       ['ETag'],
     ],
     404: MISSING,
@@ -396,12 +396,12 @@ const OF_NOUN = Object.fromEntries(NOUN_NAMES.map((noun) => [noun, operationsOf(
 >
 
 /** The operations on the records of a noun. */
-export const recordOperations = (noun: NounName): readonly Operation[] => [
+export const recordOperations = (noun: NounName): readonly AdminOperation[] => [
   ...OF_NOUN[noun],
   ...(noun === 'client' ? [ROTATE_SECRET] : noun === 'user' ? [SET_PASSWORD] : []),
 ]
 
-export const RECORD_OPERATIONS: readonly Operation[] = [
+export const RECORD_OPERATIONS: readonly AdminOperation[] = [
   ...NOUN_NAMES.flatMap((noun) => OF_NOUN[noun]),
   ROTATE_SECRET,
   SET_PASSWORD,

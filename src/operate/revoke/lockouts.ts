@@ -7,19 +7,28 @@ import {
 import type { LockoutFilter } from '../../base/contracts/people/lockouts.ts'
 import { durationText } from '../../base/kernel/units.ts'
 import type { ServiceContext } from '../operation/context.ts'
-import { commandLine, count, members, ok, type Operation, reject, text, WHO } from '../operation/operation.ts'
+import {
+  commandLine,
+  count,
+  members,
+  ok,
+  type AdminOperation,
+  reject,
+  textSchema,
+  WHO,
+} from '../operation/operation.ts'
 import { UsageError } from '../operation/verb.ts'
 
 const lockoutSchema = members(
   {
-    user: text('As typed.'),
-    client: text(
+    user: textSchema('As typed.'),
+    client: textSchema(
       'The client id. Absent, as `network` is, where an account is guessed at from many networks.',
     ),
-    network: text('An address, or the site of an IPv6 address.'),
+    network: textSchema('An address, or the site of an IPv6 address.'),
     failures: count('Since the last right password, or since they were forgotten.'),
     delay: count('Milliseconds that the next attempt waits, from the last failure on.'),
-    at: text('Of the last failure.'),
+    at: textSchema('Of the last failure.'),
   },
   ['user', 'failures', 'delay', 'at'],
 )
@@ -37,7 +46,7 @@ interface Lockout {
 const lockoutLine = ({ user, client = 'any client', network, failures, delay }: Lockout): string =>
   `${user}  ${client}  ${network ?? 'networks new to the user'}  ${failures} failures  waits ${durationText(delay)}\n`
 
-const LIST: Operation = {
+const LIST: AdminOperation = {
   method: 'GET',
   path: '/lockouts',
   operationId: 'listLockouts',
@@ -91,7 +100,7 @@ async function clear(
   return cleared
 }
 
-const CLEAR: Operation = {
+const CLEAR: AdminOperation = {
   method: 'DELETE',
   path: '/lockouts',
   operationId: 'clearLockouts',
@@ -99,9 +108,9 @@ const CLEAR: Operation = {
   summary:
     'Forget failed logins: of a user, a client, a network, or of what all that are given have in common',
   query: {
-    user: text('As typed.'),
-    client: text('The client id.'),
-    network: text('An address.'),
+    user: textSchema('As typed.'),
+    client: textSchema('The client id.'),
+    network: textSchema('An address.'),
     ...WHO,
   },
   answers: { 200: ['Forgotten', members({ cleared: count('How many.') }, ['cleared'])] },
@@ -138,4 +147,4 @@ const CLEAR: Operation = {
   ],
 }
 
-export const LOCKOUT_OPERATIONS: readonly Operation[] = [LIST, CLEAR]
+export const LOCKOUT_OPERATIONS: readonly AdminOperation[] = [LIST, CLEAR]

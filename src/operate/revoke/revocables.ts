@@ -19,13 +19,13 @@ import {
   type Members,
   notFound,
   ok,
-  type Operation,
+  type AdminOperation,
   problemsSchema,
-  refuse,
+  conflict,
   reject,
   type Schema,
-  type Session,
-  text,
+  type CommandSession,
+  textSchema,
   WHO,
 } from '../operation/operation.ts'
 import { AFTER, LIMIT, pageBody, pageOf, pageSchema } from '../operation/paging.ts'
@@ -38,11 +38,11 @@ const MOST_ENDED = 1000
 /** Rows that the answer to an end shows at most; their number is always shown. */
 const MOST_SHOWN = 100
 
-const BY_SUBJECT: Members = { subject: text('The `sub` of a user.') }
+const BY_SUBJECT: Members = { subject: textSchema('The `sub` of a user.') }
 const BY_ALL: Members = {
   ...BY_SUBJECT,
-  client: text('A client id.'),
-  business: text('The code of a business.'),
+  client: textSchema('A client id.'),
+  business: textSchema('The code of a business.'),
 }
 
 const SUBJECT_OPTION = {
@@ -168,16 +168,16 @@ const CONSENTS: Noun = {
 
 const row: Schema = members(
   {
-    id: text('By which it is ended. It opens nothing.'),
-    subject: text('The `sub` of the user.'),
-    client: text('The client id.'),
-    business: text('The code of the business.'),
-    fund: text('The code of the fund.'),
+    id: textSchema('By which it is ended. It opens nothing.'),
+    subject: textSchema('The `sub` of the user.'),
+    client: textSchema('The client id.'),
+    business: textSchema('The code of the business.'),
+    fund: textSchema('The code of the fund.'),
     scopes: { type: 'array', items: { type: 'string' }, description: 'Scope values, without the target.' },
-    browser: text('Of a session: such as `Firefox on Windows`.'),
-    begun: text('When the user logged in; of a consent: when it was given last.'),
-    lastUsed: text('When a page of the session, or a refresh token of the family, was used last.'),
-    expires: text('When it ends by itself.'),
+    browser: textSchema('Of a session: such as `Firefox on Windows`.'),
+    begun: textSchema('When the user logged in; of a consent: when it was given last.'),
+    lastUsed: textSchema('When a page of the session, or a refresh token of the family, was used last.'),
+    expires: textSchema('When it ends by itself.'),
   },
   ['id', 'subject', 'begun'],
 )
@@ -296,7 +296,7 @@ function answerOf(end: EndOutcome, { instead }: Noun): AdminAnswer {
   if (end.outcome === 'unknown')
     return notFound('there is none of this id', ['id  is not known, or has ended'])
   if (end.outcome === 'too many')
-    return refuse('nothing has changed', [`more than ${MOST_ENDED} match: ${instead}`])
+    return conflict('nothing has changed', [`more than ${MOST_ENDED} match: ${instead}`])
   const { outcome, records, families } = end
   return ok({ outcome, count: records.length, families, rows: records.slice(0, MOST_SHOWN).map(rowOf) })
 }
@@ -321,7 +321,7 @@ const filtersOf = ({ filters }: Noun, values: Filters): Filters =>
     Object.entries(values).filter(([name, value]) => Object.hasOwn(filters, name) && value !== undefined),
   )
 
-const listOperation = (noun: Noun): Operation => ({
+const listOperation = (noun: Noun): AdminOperation => ({
   method: 'GET',
   path: `/${noun.kind}`,
   operationId: `list${noun.name}`,
@@ -375,8 +375,8 @@ function endText({ kind, one, ...noun }: Noun, answer: Ending): string {
 /** Shows what would end; of several, asks before it ends them. */
 async function end(
   noun: Noun,
-  operation: Operation,
-  { values, positionals: [id], ...session }: Session<typeof FILTER_OPTIONS & typeof END_OPTIONS>,
+  operation: AdminOperation,
+  { values, positionals: [id], ...session }: CommandSession<typeof FILTER_OPTIONS & typeof END_OPTIONS>,
 ): Promise<number> {
   const filters = filtersOf(noun, values)
   if ((id === undefined) === (Object.keys(filters).length === 0))
@@ -404,8 +404,8 @@ async function end(
   return EXIT.done
 }
 
-function endOperation(noun: Noun): Operation {
-  const operation: Operation = {
+function endOperation(noun: Noun): AdminOperation {
+  const operation: AdminOperation = {
     method: 'DELETE',
     path: `/${noun.kind}`,
     operationId: `end${noun.name}`,
@@ -413,7 +413,7 @@ function endOperation(noun: Noun): Operation {
     summary: `${noun.ends}: one by its id, or those that have every given value`,
     query: {
       ...noun.filters,
-      id: text('Of one.'),
+      id: textSchema('Of one.'),
       preview: { enum: ['true', 'false'], description: 'Tell what would be ended; change nothing.' },
       ...WHO,
     },
@@ -451,9 +451,9 @@ function endOperation(noun: Noun): Operation {
   return operation
 }
 
-const operationsOf = (noun: Noun): readonly Operation[] => [listOperation(noun), endOperation(noun)]
+const operationsOf = (noun: Noun): readonly AdminOperation[] => [listOperation(noun), endOperation(noun)]
 
-export const REVOCABLE_OPERATIONS: Readonly<Record<RevocableKind, readonly Operation[]>> = {
+export const REVOCABLE_OPERATIONS: Readonly<Record<RevocableKind, readonly AdminOperation[]>> = {
   sessions: operationsOf(SESSIONS),
   families: operationsOf(FAMILIES),
   consents: operationsOf(CONSENTS),

@@ -16,10 +16,10 @@ import {
   type Members,
   notFound,
   ok,
-  type Operation,
+  type AdminOperation,
   problemsSchema,
   reject,
-  text,
+  textSchema,
   WHO,
 } from '../operation/operation.ts'
 import { countOf, countOfFamilies } from '../operation/terminal.ts'
@@ -45,14 +45,14 @@ const REVOCABLE = {
     description:
       'Everything that was given until now: all sessions, families, codes and access tokens are ended.',
   },
-  jti: text('The `jti` of one access token: it is ended.'),
-  family: text('A family of refresh tokens: it is ended, with its code and its access tokens.'),
-  subject: text('The `sub` of a user: sessions, families, codes and access tokens are ended.'),
-  client: text('A client id: its families, codes and access tokens are ended.'),
-  business: text('A business code: families, codes and access tokens for it are ended.'),
+  jti: textSchema('The `jti` of one access token: it is ended.'),
+  family: textSchema('A family of refresh tokens: it is ended, with its code and its access tokens.'),
+  subject: textSchema('The `sub` of a user: sessions, families, codes and access tokens are ended.'),
+  client: textSchema('A client id: its families, codes and access tokens are ended.'),
+  business: textSchema('A business code: families, codes and access tokens for it are ended.'),
 }
 
-const ISSUER = text(
+const ISSUER = textSchema(
   'In a sidecar: only tokens of this issuer, by its name or its `iss`. Required with several issuers for a `jti`, a subject or a client.',
 )
 
@@ -178,8 +178,8 @@ export async function revoke(
   const tokens = withIss(named, service.configuration().issuers)
   if (!options.force) {
     // Only here: commands need no schema of the store.
-    const { problemsOf } = await import('./unknown-ids.ts')
-    const problems = await problemsOf(tokens, service)
+    const { unknownIds } = await import('./unknown-ids.ts')
+    const problems = await unknownIds(tokens, service)
     if (problems.length > 0) return { outcome: 'unknown', problems }
   }
   if (options.preview) return { outcome: 'previewed', ended: await tokenRevoker.preview(tokens, options) }
@@ -189,7 +189,7 @@ export async function revoke(
   return { outcome: 'revoked', ended }
 }
 
-const REVOKE: Operation = {
+const REVOKE: AdminOperation = {
   method: 'POST',
   path: '/revoke',
   operationId: 'revoke',
@@ -244,4 +244,4 @@ const REVOKE: Operation = {
   ],
 }
 
-export const REVOKE_OPERATIONS: readonly Operation[] = [REVOKE]
+export const REVOKE_OPERATIONS: readonly AdminOperation[] = [REVOKE]

@@ -65,7 +65,7 @@ function issuerProblems(
  *
  * @param tokens their `issuer` is an `iss`
  */
-export async function problemsOf(tokens: RevokedTokens, service: ServiceContext): Promise<readonly string[]> {
+export async function unknownIds(tokens: RevokedTokens, service: ServiceContext): Promise<readonly string[]> {
   const configuration = service.configuration()
   const problems = issuerProblems(tokens, configuration.issuers)
   if (isSidecar(configuration) || 'before' in tokens || problems.length > 0) return problems

@@ -69,7 +69,10 @@ export const shownConfiguration = (
 const digests = new WeakMap<Configuration, string>()
 
 /** SHA-256 of a configuration, without its secrets. */
-export function digestOf(configuration: Configuration, settings: Pick<Settings, 'schema'>): string {
+export function configurationDigest(
+  configuration: Configuration,
+  settings: Pick<Settings, 'schema'>,
+): string {
   const known = digests.get(configuration)
   if (known !== undefined) return known
   const digest = createHash('sha256')

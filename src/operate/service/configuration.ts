@@ -1,5 +1,5 @@
 /** The configuration: in force, and on disk; the file is checked, compared and put in force (C11.5.4). */
-import type { Access, AccessChange } from '../settings/access.ts'
+import type { AccessRight, AccessChange } from '../settings/access.ts'
 import type { FileCheck, FileDifference, NoFile } from './compare-configuration.ts'
 import {
   type AdminAnswer,
@@ -8,11 +8,11 @@ import {
   members,
   notNow,
   ok,
-  type Operation,
+  type AdminOperation,
   problemsSchema,
-  refuse,
+  conflict,
   type Schema,
-  text,
+  textSchema,
   WHO,
 } from '../operation/operation.ts'
 import { countOf } from '../operation/terminal.ts'
@@ -43,11 +43,11 @@ const accessSchema = (description: string): Schema => ({
         enum: ['anybody', 'client', 'role', 'user', 'operation'],
         description: 'Of what kind the party is.',
       },
-      who: text('A client id, a role or a user name; of a version, the operation.'),
-      what: text(
+      who: textSchema('A client id, a role or a user name; of a version, the operation.'),
+      what: textSchema(
         'Such as `GET fund-data/fund-list (business)`; of a user, the role; of an operation, `version 1`.',
       ),
-      where: text('A business; empty if the right is not tied to one.', { minLength: 0 }),
+      where: textSchema('A business; empty if the right is not tied to one.', { minLength: 0 }),
     },
     ['kind', 'who', 'what', 'where'],
   ),
@@ -71,7 +71,7 @@ const differenceSchema = members(
 )
 
 const answerOf = (result: FileCheck | FileDifference | NoFile): AdminAnswer =>
-  'unreadable' in result ? refuse('there is no file that could be compared', result.unreadable) : ok(result)
+  'unreadable' in result ? conflict('there is no file that could be compared', result.unreadable) : ok(result)
 
 const NO_FILE = ['It does not come from a file, or that has problems', problemsSchema] as const
 
@@ -84,7 +84,7 @@ const HEADINGS = {
 } as const
 
 /** One line for each access that somebody gains (`+`) or loses (`-`), with all places where. */
-function accessLines(sign: '+' | '-', changes: readonly Access[]): string[] {
+function accessLines(sign: '+' | '-', changes: readonly AccessRight[]): string[] {
   const grouped = Map.groupBy(changes, ({ who, what }) => `${who}  ${what}`)
   return [...grouped].map(([text, each]) => {
     const places = each.map(({ where }) => where).filter((where) => where !== '')
@@ -95,7 +95,8 @@ function accessLines(sign: '+' | '-', changes: readonly Access[]): string[] {
 /** Who gains and who loses access, for people. */
 export function accessChangeText({ gained, lost }: AccessChange): string {
   const parts = Object.entries(HEADINGS).flatMap(([kind, heading]) => {
-    const mine = (changes: readonly Access[]): Access[] => changes.filter((access) => access.kind === kind)
+    const mine = (changes: readonly AccessRight[]): AccessRight[] =>
+      changes.filter((access) => access.kind === kind)
     const all = [...accessLines('-', mine(lost)), ...accessLines('+', mine(gained))]
     return all.length === 0 ? [] : [`${heading}\n`, ...all]
   })
@@ -126,7 +127,7 @@ function differenceText(difference: FileDifference): string {
   return `${settings}${restartLines(needsRestart)}${accessChangeText(difference)}${withStored ? '' : STORED}`
 }
 
-const SHOW: Operation = {
+const SHOW: AdminOperation = {
   method: 'GET',
   path: '/configuration',
   operationId: 'showConfiguration',
@@ -149,7 +150,7 @@ const SHOW: Operation = {
   ],
 }
 
-const CHECK: Operation = {
+const CHECK: AdminOperation = {
   method: 'POST',
   path: '/configuration/check',
   operationId: 'checkConfiguration',
@@ -175,7 +176,7 @@ const CHECK: Operation = {
   ],
 }
 
-const COMPARE: Operation = {
+const COMPARE: AdminOperation = {
   method: 'GET',
   path: '/configuration/diff',
   operationId: 'compareConfiguration',
@@ -212,7 +213,7 @@ const RELOAD_LINE = {
   text: ({ warnings, revoked }: Reloaded) => `${asLines(warnings)}reloaded; ${revoked} revoked\n`,
 }
 
-export const RELOAD: Operation = {
+export const RELOAD: AdminOperation = {
   method: 'POST',
   path: '/reload',
   operationId: 'reload',
@@ -238,7 +239,7 @@ export const RELOAD: Operation = {
   handle: async (service, { operator }) => {
     const outcome = await service.reload(operator)
     if (outcome.outcome === 'reloaded') return ok(outcome)
-    const refused = outcome.cause === 'trail' ? notNow : refuse
+    const refused = outcome.cause === 'trail' ? notNow : conflict
     return refused('the configuration was refused; nothing has changed', outcome.problems)
   },
   commands: [
@@ -258,4 +259,4 @@ export const RELOAD: Operation = {
 }
 
 /** All except RELOAD, which is elsewhere in the OpenAPI document. */
-export const CONFIGURATION_OPERATIONS: readonly Operation[] = [SHOW, CHECK, COMPARE]
+export const CONFIGURATION_OPERATIONS: readonly AdminOperation[] = [SHOW, CHECK, COMPARE]

@@ -4,24 +4,24 @@ import { KeyError } from '../../base/kernel/key-error.ts'
 import type { ListedKey } from '../../identity/keys/signing/listed-keys.ts'
 import type { OperationContext } from '../operation/context.ts'
 import { AdminError, type OperationError } from '../operation/errors.ts'
-import type { KeyWork, Rotation } from '../operation/key-work.ts'
+import type { KeyWork, RotationResult } from '../operation/key-work.ts'
 import {
   type AdminAnswer,
   commandLine,
   count,
   members,
   ok,
-  type Operation,
+  type AdminOperation,
   problemsSchema,
-  refuse,
+  conflict,
   type Schema,
-  text,
+  textSchema,
   WHO,
 } from '../operation/operation.ts'
 import { confirm, countOfFamilies } from '../operation/terminal.ts'
 import { EXIT } from '../operation/verb.ts'
 
-const NO_KEYS = refuse('this service has no keys', ['a sidecar signs nothing: its issuers have the keys'])
+const NO_KEYS = conflict('this service has no keys', ['a sidecar signs nothing: its issuers have the keys'])
 
 const UNUSABLE = 'the signing keys cannot be read or written'
 
@@ -54,7 +54,7 @@ const epochOf = (time: string | undefined): number | undefined =>
 
 const shortTime = (time: string): string => time.replace('.000', '')
 
-const FILE = text('`ES256-2.jwk`: its file. Absent where keys have none.')
+const FILE = textSchema('`ES256-2.jwk`: its file. Absent where keys have none.')
 
 /** A key as it is answered. */
 interface AnsweredKey {
@@ -79,19 +79,19 @@ const answeredKey = ({ createdAt, signsFrom, endsAt, nextRotationAt, ...key }: L
 
 const keySchema = members(
   {
-    name: text('`ES256-2`: its algorithm and its number.'),
+    name: textSchema('`ES256-2`: its algorithm and its number.'),
     file: FILE,
-    kid: text('Its thumbprint (RFC 7638), as tokens and the key set name it.'),
-    algorithm: text('The signature algorithm.'),
+    kid: textSchema('Its thumbprint (RFC 7638), as tokens and the key set name it.'),
+    algorithm: textSchema('The signature algorithm.'),
     state: {
       enum: ['announced', 'signing', 'retiring', 'retired'],
       description:
         'Published and not used yet; signs now; signs no more, and its tokens are valid; its tokens are over.',
     },
-    created: text('When it was made.'),
-    signsFrom: text('From when on it signs.'),
-    nextRotation: text('Of the key that signs: when another one does. Absent where none is planned.'),
-    ends: text('When it is no longer published. Absent as long as no key follows it.'),
+    created: textSchema('When it was made.'),
+    signsFrom: textSchema('From when on it signs.'),
+    nextRotation: textSchema('Of the key that signs: when another one does. Absent where none is planned.'),
+    ends: textSchema('When it is no longer published. Absent as long as no key follows it.'),
   },
   ['name', 'kid', 'algorithm', 'state', 'created', 'signsFrom'],
 )
@@ -118,7 +118,7 @@ const keyRow = ({ name, kid, algorithm, state, created, signsFrom, ends, nextRot
   nextRotationAt: epochOf(nextRotation),
 })
 
-const LIST: Operation = {
+const LIST: AdminOperation = {
   runs: 'service or here',
   method: 'GET',
   path: '/keys',
@@ -167,7 +167,7 @@ interface AnsweredRotation {
   readonly keys: readonly { readonly name: string; readonly file?: string; readonly signsFrom?: string }[]
 }
 
-const answeredRotation = ({ plan: { place } }: KeyWork, rotation: Rotation) => ({
+const answeredRotation = ({ plan: { place } }: KeyWork, rotation: RotationResult) => ({
   outcome: rotation.outcome,
   made: rotation.made.map(({ name }) => name),
   removed: rotation.removed.map(({ name }) => name),
@@ -189,18 +189,18 @@ const rotationSchema = members(
     families: count(
       'Families of refresh tokens that ended. Absent if the store was out of reach, or is in the memory of another process.',
     ),
-    trouble: text(
+    trouble: textSchema(
       'Why the families could not be counted or ended, or which process has not taken the keys into use in 5 s.',
     ),
-    place: text('Where the keys are, for people.'),
-    secret: text('How the secret of refresh tokens is called there.'),
+    place: textSchema('Where the keys are, for people.'),
+    secret: textSchema('How the secret of refresh tokens is called there.'),
     keys: {
       type: 'array',
       items: members(
         {
-          name: text('`ES256-2`'),
+          name: textSchema('`ES256-2`'),
           file: FILE,
-          signsFrom: text('Of a new key: from when on it signs.'),
+          signsFrom: textSchema('Of a new key: from when on it signs.'),
         },
         ['name'],
       ),
@@ -251,7 +251,7 @@ function rotationRow(rotation: AnsweredRotation, compromised: boolean): unknown 
   return { families, made, removed: keysNamed(rotation, rotation.removed).map(titleOf) }
 }
 
-const ROTATE: Operation = {
+const ROTATE: AdminOperation = {
   runs: 'service or here',
   method: 'POST',
   path: '/keys/rotate',
@@ -340,4 +340,4 @@ const ROTATE: Operation = {
   ],
 }
 
-export const KEY_OPERATIONS: readonly Operation[] = [LIST, ROTATE]
+export const KEY_OPERATIONS: readonly AdminOperation[] = [LIST, ROTATE]

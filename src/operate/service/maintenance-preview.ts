@@ -1,7 +1,7 @@
 /** What a maintenance switch would close: how the admin API answers it, and how people read it (C11.5.6). */
 import { MOST_CLIENTS, MOST_LISTED, type MaintenancePreview } from '../../gateway/maintenance/preview.ts'
 import { instantText } from '../../base/kernel/units.ts'
-import { count, members, type Schema, text } from '../operation/operation.ts'
+import { count, members, type Schema, textSchema } from '../operation/operation.ts'
 import { countOf, rowLines } from '../operation/terminal.ts'
 
 const list = (items: Schema, description: string): Schema => ({ type: 'array', items, description })
@@ -14,7 +14,7 @@ const names = (description: string): Schema => ({
 
 export const PREVIEW_SCHEMA: Schema = members(
   {
-    scope: text('What would be closed.'),
+    scope: textSchema('What would be closed.'),
     closes: members(
       {
         businesses: names('Of the configuration and of the store. Absent where they stand in a file.'),
@@ -26,11 +26,11 @@ export const PREVIEW_SCHEMA: Schema = members(
     ),
     calls: members(
       {
-        since: text('Calls are counted since then: about an hour ago, or the start of the service.'),
+        since: textSchema('Calls are counted since then: about an hour ago, or the start of the service.'),
         total: count('Calls that came for what it closes.'),
         refused: count('Those that it would have refused. Allowed addresses are not counted apart.'),
         clients: list(
-          members({ client: text('A client id.'), calls: count('Refused ones.') }, ['client', 'calls']),
+          members({ client: textSchema('A client id.'), calls: count('Refused ones.') }, ['client', 'calls']),
           `The ${MOST_CLIENTS} clients with most of them.`,
         ),
         others: count('Those of all other callers.'),

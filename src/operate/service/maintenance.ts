@@ -5,7 +5,7 @@ import type { SwitchProblem } from '../../gateway/maintenance/schema.ts'
 import {
   isInForce,
   type MaintenanceSwitch,
-  parseScope,
+  parseClosureScope,
   SCOPE_PATTERN,
   scopeText,
 } from '../../gateway/maintenance/switch.ts'
@@ -17,27 +17,27 @@ import {
   members,
   type Members,
   ok,
-  type Operation,
+  type AdminOperation,
   problemsSchema,
-  refuse,
+  conflict,
   reject,
   type Schema,
-  type Session,
-  text,
+  type CommandSession,
+  textSchema,
   WHO,
 } from '../operation/operation.ts'
 import { EXIT, isDuration, type Options, UsageError, type Values } from '../operation/verb.ts'
 
-const scope = text('`service`, `identity`, `business/CODE`, `area/NAME` or `backend/NAME`.', {
+const scope = textSchema('`service`, `identity`, `business/CODE`, `area/NAME` or `backend/NAME`.', {
   pattern: SCOPE_PATTERN,
 })
-const instant = (description: string): Schema => text(description, { pattern: INSTANT_PATTERN })
+const instant = (description: string): Schema => textSchema(description, { pattern: INSTANT_PATTERN })
 
 const SETTABLE: Members = {
   scope,
   from: instant('Closed from this moment on (RFC 3339 with its zone); at once if not given.'),
   until: instant('Open again from this moment on; until somebody says so, if not given.'),
-  message: text('Told to clients in place of the fixed text.'),
+  message: textSchema('Told to clients in place of the fixed text.'),
   retryAfter: {
     type: 'integer',
     minimum: 1,
@@ -46,13 +46,13 @@ const SETTABLE: Members = {
   },
   addresses: {
     type: 'array',
-    items: text('An address or a CIDR network.'),
+    items: textSchema('An address or a CIDR network.'),
     maxItems: 1000,
     description: 'Who passes all the same.',
   },
   clients: {
     type: 'array',
-    items: text('A client id; with several issuers `NAME:CLIENT`.'),
+    items: textSchema('A client id; with several issuers `NAME:CLIENT`.'),
     maxItems: 1000,
     description: 'Clients that pass all the same, if their token verifies.',
   },
@@ -62,7 +62,7 @@ const switchSchema = members(
   {
     ...SETTABLE,
     ...WHO,
-    id: text('Its name.'),
+    id: textSchema('Its name.'),
     state: { enum: ['on', 'planned'], description: 'Whether it is in force now.' },
     source: { enum: ['operator', 'configuration'], description: 'Where it is set, and can be changed.' },
     setAt: instant('When it was set.'),
@@ -102,7 +102,7 @@ function readSwitch({
   retryAfter,
   ...sent
 }: SwitchBody): MaintenanceSwitch | undefined {
-  const closed = parseScope(sent.scope)
+  const closed = parseClosureScope(sent.scope)
   return (
     closed && {
       scope: closed,
@@ -204,7 +204,11 @@ function secondsOf(typed: string | undefined): number | undefined {
 }
 
 /** Closes what was typed, or shows what that would close. */
-async function close({ values, send, show }: Session<typeof CLOSURE_OPTIONS & typeof FROM>): Promise<number> {
+async function close({
+  values,
+  send,
+  show,
+}: CommandSession<typeof CLOSURE_OPTIONS & typeof FROM>): Promise<number> {
   const body = {
     scope: typedScope(values),
     from: instantOf(values.from),
@@ -241,7 +245,7 @@ interface Switches {
   readonly switches: readonly SwitchAnswer[]
 }
 
-const LIST: Operation = {
+const LIST: AdminOperation = {
   method: 'GET',
   path: '/maintenance',
   operationId: 'listMaintenance',
@@ -263,7 +267,7 @@ const LIST: Operation = {
   ],
 }
 
-const SET: Operation = {
+const SET: AdminOperation = {
   method: 'PUT',
   path: '/maintenance',
   operationId: 'setMaintenance',
@@ -315,7 +319,7 @@ const SET: Operation = {
   ],
 }
 
-const PREVIEW: Operation = {
+const PREVIEW: AdminOperation = {
   method: 'POST',
   path: '/maintenance/preview',
   operationId: 'previewMaintenance',
@@ -332,13 +336,13 @@ const PREVIEW: Operation = {
   },
 }
 
-const END: Operation = {
+const END: AdminOperation = {
   method: 'DELETE',
   path: '/maintenance',
   operationId: 'endMaintenance',
   needs: 'operate',
   summary: 'Switch on again: what is in force for a scope, or one switch by its id, planned ones too',
-  query: { scope, id: text('Of the switch.'), ...WHO },
+  query: { scope, id: textSchema('Of the switch.'), ...WHO },
   answers: {
     200: ['What was ended', listSchema],
     409: ['It is set in the configuration', problemsSchema],
@@ -356,7 +360,7 @@ const END: Operation = {
       )
     const configured = meant.filter(({ source }) => source === 'configuration')
     if (configured.length > 0)
-      return refuse('set in the configuration', [
+      return conflict('set in the configuration', [
         `${configured.map(({ id }) => id).join(', ')}: take it out of \`maintenance\` there and reload`,
       ])
     await maintenance.end(meant, operator)
@@ -387,4 +391,4 @@ const END: Operation = {
   ],
 }
 
-export const MAINTENANCE_OPERATIONS: readonly Operation[] = [LIST, SET, PREVIEW, END]
+export const MAINTENANCE_OPERATIONS: readonly AdminOperation[] = [LIST, SET, PREVIEW, END]

@@ -8,7 +8,7 @@ import { reportOnlyAreas } from '../settings/dangers.ts'
 import { sqliteFile } from '../../state/stores/schema.ts'
 import { logOf } from '../../state/stores/sqlite/store-files.ts'
 import { type MarkStatus, readStatus, type Status } from '../watch/status/status.ts'
-import { digestOf } from './compare-configuration.ts'
+import { configurationDigest } from './compare-configuration.ts'
 import type { ServiceContext } from '../operation/context.ts'
 
 /**
@@ -57,7 +57,7 @@ export function statusOf(service: ServiceContext): Promise<Status> {
     readiness,
     standing: () => ({
       file,
-      digest: digestOf(configuration, service.settings),
+      digest: configurationDigest(configuration, service.settings),
       loadedAt: loads.loadedAt,
       refused: loads.refused,
     }),

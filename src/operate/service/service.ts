@@ -11,16 +11,16 @@ import {
   count,
   members,
   ok,
-  type Operation,
+  type AdminOperation,
   problemsSchema,
-  refuse,
+  conflict,
   reject,
   WHO,
 } from '../operation/operation.ts'
 import { countOf } from '../operation/terminal.ts'
 import { UsageError } from '../operation/verb.ts'
 
-export const RESTART: Operation = {
+export const RESTART: AdminOperation = {
   method: 'POST',
   path: '/restart',
   operationId: 'restart',
@@ -37,7 +37,7 @@ export const RESTART: Operation = {
   },
   handle: async (service, { operator }) => {
     const outcome = await service.restart(operator)
-    return outcome.outcome === 'refused' ? refuse('not restarted', outcome.problems) : ok(outcome)
+    return outcome.outcome === 'refused' ? conflict('not restarted', outcome.problems) : ok(outcome)
   },
   commands: [
     commandLine({
@@ -65,7 +65,7 @@ async function accept(
 }
 
 /** Accepts the store after a clock that jumped, and after a backup (C11.7.1). */
-export const ACCEPT_STORE: Operation = {
+export const ACCEPT_STORE: AdminOperation = {
   method: 'POST',
   path: '/store/accept',
   operationId: 'acceptStore',
@@ -85,7 +85,7 @@ export const ACCEPT_STORE: Operation = {
     if (what === undefined) return reject([`what  expected ${DOUBTED.join(' or ')}`])
     return (await accept(service, what, operator))
       ? ok({ outcome: 'accepted', what })
-      : refuse('nothing has changed', [`this node does not doubt the ${what} of the store`])
+      : conflict('nothing has changed', [`this node does not doubt the ${what} of the store`])
   },
   commands: [
     commandLine({

@@ -6,12 +6,12 @@ import {
   members,
   type Members,
   ok,
-  type Operation,
+  type AdminOperation,
   type Schema,
-  text,
+  textSchema,
 } from '../operation/operation.ts'
 import { sizeText } from '../../base/kernel/units.ts'
-import { printable } from '../operation/terminal.ts'
+import { escapedForTerminal } from '../operation/terminal.ts'
 import { EXIT } from '../operation/verb.ts'
 
 const list = (items: Schema, description: string): Schema => ({ type: 'array', items, description })
@@ -22,15 +22,15 @@ const rows = (properties: Members, required: readonly string[], description: str
 
 const configuration = members(
   {
-    file: text('Absent if it does not come from a file.'),
-    digest: text('SHA-256 of it, without its secrets: equal where equal configurations are in force.'),
-    loaded: text('When it was read.'),
+    file: textSchema('Absent if it does not come from a file.'),
+    digest: textSchema('SHA-256 of it, without its secrets: equal where equal configurations are in force.'),
+    loaded: textSchema('When it was read.'),
     refused: members(
       {
-        at: text('When.'),
-        via: text('What ordered it: an address, a signal, a change of the file.'),
+        at: textSchema('When.'),
+        via: textSchema('What ordered it: an address, a signal, a change of the file.'),
         problems: lines('Why.'),
-        cause: text(
+        cause: textSchema(
           '`store`, `trail`, `files` or `unknown`: nothing is wrong with the files, and it is tried again by itself. Absent for a mistake in them.',
         ),
       },
@@ -45,20 +45,20 @@ const PARTS: Members = {
   ready: flag('As /health/ready says.'),
   failing: lines('Parts that keep it from serving.'),
   degraded: rows(
-    { name: text('The part.'), reason: text('What is wrong.') },
+    { name: textSchema('The part.'), reason: textSchema('What is wrong.') },
     ['name', 'reason'],
     'Parts that work badly.',
   ),
-  version: text('Of Postern.'),
-  node: text('Of Node.'),
-  at: text('The time of this answer.'),
-  started: text('When the service was started.'),
+  version: textSchema('Of Postern.'),
+  node: textSchema('Of Node.'),
+  at: textSchema('The time of this answer.'),
+  started: textSchema('When the service was started.'),
   kind: { enum: ['service', 'sidecar'], description: 'A sidecar issues no tokens.' },
   configuration,
   workers: { type: 'object', description: 'How many processes are in each state.' },
   processes: rows(
     {
-      name: text('`main`, or `worker-N`.'),
+      name: textSchema('`main`, or `worker-N`.'),
       memoryBytes: count('Resident memory. Pages that processes share count in each.'),
       eventLoopDelaySeconds: {
         type: 'number',
@@ -85,32 +85,32 @@ const PARTS: Members = {
   }),
   lockouts: count('Accounts, and pairs of account and network, whose next login is delayed.'),
   store: members({
-    kind: text('`sqlite` or `memory`.'),
+    kind: textSchema('`sqlite` or `memory`.'),
     up: flag('Whether the last call to it was answered.'),
     bytes: count('On the disk.'),
     feedAgeSeconds: { type: 'number', minimum: 0, description: 'Since the change feed was last read.' },
     nodes: count('That it counts, where several share it.'),
     nodeConfigurations: count('Different configurations of those nodes.'),
-    nodeConfiguration: text('A digest of the configuration, the same on nodes that serve the same.'),
+    nodeConfiguration: textSchema('A digest of the configuration, the same on nodes that serve the same.'),
   }),
   keys: rows(
     {
-      name: text('`ES256-2`'),
-      state: text('`announced`, `signing`, `retiring` or `retired`.'),
-      nextRotation: text('Of the key that signs: when another one does.'),
-      ends: text('When it is no longer published.'),
+      name: textSchema('`ES256-2`'),
+      state: textSchema('`announced`, `signing`, `retiring` or `retired`.'),
+      nextRotation: textSchema('Of the key that signs: when another one does.'),
+      ends: textSchema('When it is no longer published.'),
     },
     ['name', 'state'],
     'The signing keys.',
   ),
   certificates: rows(
-    { name: text('What shows it.'), expires: text('When it ends.') },
+    { name: textSchema('What shows it.'), expires: textSchema('When it ends.') },
     ['name', 'expires'],
     'Certificates that this service shows.',
   ),
   upstreams: rows(
     {
-      backend: text('Its name.'),
+      backend: textSchema('Its name.'),
       healthy: count('Targets that get calls.'),
       ejected: count('Targets that get none, because they failed.'),
       inFlight: count('Calls that it is answering.'),
@@ -122,11 +122,11 @@ const PARTS: Members = {
   ),
   maintenance: rows(
     {
-      scope: text('What is closed.'),
+      scope: textSchema('What is closed.'),
       state: { enum: ['on', 'planned'] },
-      from: text('Since when, or from when on.'),
-      until: text('When it ends by itself.'),
-      reason: text('Why.'),
+      from: textSchema('Since when, or from when on.'),
+      until: textSchema('When it ends by itself.'),
+      reason: textSchema('Why.'),
     },
     ['scope', 'state'],
     'In force and planned.',
@@ -134,9 +134,9 @@ const PARTS: Members = {
   reportOnly: lines('Areas that refuse nothing.'),
   disabled: rows(
     {
-      client: text('The id of a client.'),
-      subject: text('The subject of a user.'),
-      since: text('Since when.'),
+      client: textSchema('The id of a client.'),
+      subject: textSchema('The subject of a user.'),
+      since: textSchema('Since when.'),
     },
     ['since'],
     'Whom `client disable` and `user disable` have marked, whatever the configuration says: 100 at most.',
@@ -149,8 +149,8 @@ const PARTS: Members = {
       abandonedIntents: count(
         'Intents that ended processes have left without an outcome. 0 again when somebody has asked for all open ones.',
       ),
-      signed: text('When it was signed last.'),
-      anchored: text('When its end was told to an anchor last.'),
+      signed: textSchema('When it was signed last.'),
+      anchored: textSchema('When its end was told to an anchor last.'),
     },
     ['kept'],
   ),
@@ -161,7 +161,7 @@ const LABEL = 15
 /** A line with its label; none where there is nothing to tell. */
 const labelled = (label: string, ...parts: readonly (string | undefined)[]): string => {
   const known = parts.filter((part) => part !== undefined && part !== '')
-  return known.length === 0 ? '' : `${label.padEnd(LABEL)}${printable(known.join(', '))}\n`
+  return known.length === 0 ? '' : `${label.padEnd(LABEL)}${escapedForTerminal(known.join(', '))}\n`
 }
 
 const counted = (value: number | undefined, what: string): string | undefined =>
@@ -182,7 +182,7 @@ const head = ({ ready, troubles, version, kind }: Status): string =>
   `${troubles.length === 0 ? ', nothing wrong' : ''}\n`
 
 const troubleLines = ({ troubles }: Status): string =>
-  troubles.length === 0 ? '' : `\n${troubles.map((each) => `  ${printable(each)}\n`).join('')}`
+  troubles.length === 0 ? '' : `\n${troubles.map((each) => `  ${escapedForTerminal(each)}\n`).join('')}`
 
 const workersText = (workers: Status['workers']): string =>
   Object.entries(workers)
@@ -308,7 +308,7 @@ const LINES: readonly ((status: Status) => string)[] = [
 const statusText = (status: Status): string =>
   `${head(status)}${troubleLines(status)}\n${LINES.map((text) => text(status)).join('')}`
 
-export const STATUS: Operation = {
+export const STATUS: AdminOperation = {
   method: 'GET',
   path: '/status',
   operationId: 'showStatus',

@@ -7,7 +7,7 @@ import type { Configuration } from './configuration.ts'
 import { type ListedOperation, type Parties, type PartiesParts, readParties } from './parties.ts'
 
 /** One right of one party. */
-export interface Access {
+export interface AccessRight {
   readonly kind: 'anybody' | 'client' | 'role' | 'user' | 'operation'
   /**
    * Client id, role name or user name. `anybody`: everyone who can reach the service. `operation`: the operation itself, not
@@ -29,7 +29,7 @@ function openTo({ operations, catalogue }: Parties, scopes: readonly string[]): 
 }
 
 /** A report-only area requires no token, and forwards paths that match no action too. */
-const openToAnybody = ({ areas }: Configuration): Access[] =>
+const openToAnybody = ({ areas }: Configuration): AccessRight[] =>
   Object.entries(areas)
     .filter(([, area]) => isReportOnly(area))
     .map(([name]) => ({
@@ -39,10 +39,10 @@ const openToAnybody = ({ areas }: Configuration): Access[] =>
       where: '',
     }))
 
-function clientAccess(parties: Parties, client: Client): Access[] {
+function clientAccess(parties: Parties, client: Client): AccessRight[] {
   const { id, grants, scopes, businesses } = client
   if (!mayHold(client)) return []
-  const access = (what: string, where: string): Access => ({ kind: 'client', who: id, what, where })
+  const access = (what: string, where: string): AccessRight => ({ kind: 'client', who: id, what, where })
   const usable = grants.filter((grant) => GRANTS.get(grant)?.mayUse(client, parties.clock))
   const places = businesses.filter((code) => parties.directory.businesses.has(code))
   return [
@@ -51,17 +51,17 @@ function clientAccess(parties: Parties, client: Client): Access[] {
   ]
 }
 
-function userAccess({ directory: { businesses } }: Parties, user: User): Access[] {
+function userAccess({ directory: { businesses } }: Parties, user: User): AccessRight[] {
   const { username, access, customers } = user
   if (!mayHold(user)) return []
-  const right = (what: string, where: string): Access => ({ kind: 'user', who: username, what, where })
+  const right = (what: string, where: string): AccessRight => ({ kind: 'user', who: username, what, where })
   return [
     ...[...access].filter(([where]) => businesses.has(where)).map(([where, { role }]) => right(role, where)),
     ...customers.map((client) => right(`a login through ${client}`, '')),
   ]
 }
 
-const versionsOf = ({ operations }: Parties): Access[] =>
+const versionsOf = ({ operations }: Parties): AccessRight[] =>
   operations.flatMap((operation) =>
     operation.versions.map((version) => ({
       kind: 'operation' as const,
@@ -76,10 +76,10 @@ export async function accessOf(
   configuration: Configuration,
   parts: PartiesParts,
   problems: Problems,
-): Promise<Access[]> {
+): Promise<AccessRight[]> {
   const parties = await readParties(configuration, parts, problems)
   const roles = Object.entries(configuration.directory.roles).flatMap(([who, { scopes }]) =>
-    openTo(parties, scopes).map((what): Access => ({ kind: 'role', who, what, where: '' })),
+    openTo(parties, scopes).map((what): AccessRight => ({ kind: 'role', who, what, where: '' })),
   )
   return [
     ...openToAnybody(configuration),
@@ -91,24 +91,24 @@ export async function accessOf(
 }
 
 export interface AccessChange {
-  readonly gained: readonly Access[]
-  readonly lost: readonly Access[]
+  readonly gained: readonly AccessRight[]
+  readonly lost: readonly AccessRight[]
 }
 
-const keyOf = ({ kind, who, what, where }: Access): string => JSON.stringify([kind, who, what, where])
+const keyOf = ({ kind, who, what, where }: AccessRight): string => JSON.stringify([kind, who, what, where])
 
-const without = (all: readonly Access[], others: readonly Access[]): Access[] => {
+const without = (all: readonly AccessRight[], others: readonly AccessRight[]): AccessRight[] => {
   const keys = new Set(others.map(keyOf))
   return all.filter((access) => !keys.has(keyOf(access)))
 }
 
-const operationsIn = (access: readonly Access[]): ReadonlySet<string> =>
+const operationsIn = (access: readonly AccessRight[]): ReadonlySet<string> =>
   new Set(access.filter(({ kind }) => kind === 'operation').map(({ who }) => who))
 
 /** The rights that the second configuration adds and removes. */
-export function compareAccess(before: readonly Access[], after: readonly Access[]): AccessChange {
+export function compareAccess(before: readonly AccessRight[], after: readonly AccessRight[]): AccessChange {
   // Where an operation as a whole is added or removed, its callers are told.
   const inBoth = operationsIn(before).intersection(operationsIn(after))
-  const isTold = ({ kind, who }: Access): boolean => kind !== 'operation' || inBoth.has(who)
+  const isTold = ({ kind, who }: AccessRight): boolean => kind !== 'operation' || inBoth.has(who)
   return { gained: without(after, before).filter(isTold), lost: without(before, after).filter(isTold) }
 }

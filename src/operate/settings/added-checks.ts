@@ -6,7 +6,7 @@ import type { Directory } from '../../identity/directory/records/compile.ts'
 import type { Configuration } from './configuration.ts'
 
 /** @typeParam Section sections of the top level; an extension has its own too */
-export interface Check<Section extends string = keyof Configuration> {
+export interface ConfigurationCheck<Section extends string = keyof Configuration> {
   /** Sections that must have been read, with those of their entries that could be read. */
   readonly needs: readonly Section[]
   /** Sections that must have been read with all their entries. */
@@ -30,9 +30,9 @@ export interface Shared {
 /** What extensions add. */
 export interface AddedChecks {
   /** Checks of rules that the schema cannot express: cheap, and they open nothing. */
-  readonly checks: readonly Check<string>[]
+  readonly checks: readonly ConfigurationCheck<string>[]
   /** Checks that open something. The service makes them when it opens a configuration for serving. */
-  readonly partChecks: readonly Check<string>[]
+  readonly partChecks: readonly ConfigurationCheck<string>[]
   /** Checks open backends of these kinds. */
   readonly backends: AddedBackends
 }

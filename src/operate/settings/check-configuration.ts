@@ -28,7 +28,7 @@ import { inspectStore } from '../../state/stores/read-store.ts'
 import { compileStore } from '../../state/stores/schema.ts'
 import { compileAdmin } from './admin.ts'
 import { reportMissingValues, reportWrongTargets, warnOfSameValues } from './business-values.ts'
-import type { AddedChecks, Check, Shared } from './added-checks.ts'
+import type { AddedChecks, ConfigurationCheck, Shared } from './added-checks.ts'
 import { checkListeners, closableNames, type Configuration } from './configuration.ts'
 import {
   reportDangers,
@@ -59,7 +59,7 @@ const NO_SIGNER: Signer = { sign: () => Promise.reject(new Fault('internal')) }
 const catalogueOf = ({ scopes }: Configuration) => compileScopes(scopes, new Problems())
 
 /** Checks of one section or two. They are cheap and open nothing. */
-const SECTION_CHECKS: readonly Check[] = [
+const SECTION_CHECKS: readonly ConfigurationCheck[] = [
   { needs: ['server'], run: ({ server }, problems) => compileServer(server, problems) },
   { needs: ['server', 'admin'], run: checkListeners },
   { needs: ['admin'], run: ({ admin }, problems) => compileAdmin(admin, problems) },
@@ -127,7 +127,7 @@ const SECTION_CHECKS: readonly Check[] = [
 ]
 
 /** The checks that `openParts` (serve/parts/parts.ts) makes when it opens a configuration for serving. */
-const PART_CHECKS: readonly Check[] = [
+const PART_CHECKS: readonly ConfigurationCheck[] = [
   { needs: ['scopes'], run: ({ scopes }, problems) => compileScopes(scopes, problems) },
   { needs: ['directory', 'scopes'], run: (_all, _report, _environment, { directory }) => directory() },
   {
@@ -203,8 +203,10 @@ const openBackends = (
 const areReadable = (keys: readonly string[], without: ReadonlySet<unknown>): boolean =>
   !keys.some((key) => without.has(key))
 
-const canRun = ({ needs, whole = [] }: Check<string>, { unreadable, partial }: ReadablePart): boolean =>
-  areReadable([...needs, ...whole], unreadable) && areReadable(whole, partial)
+const canRun = (
+  { needs, whole = [] }: ConfigurationCheck<string>,
+  { unreadable, partial }: ReadablePart,
+): boolean => areReadable([...needs, ...whole], unreadable) && areReadable(whole, partial)
 
 function sharedBy(
   { configuration, unreadable }: ReadablePart,
@@ -247,7 +249,7 @@ export function loadConfiguration(
 }
 
 /** Warnings that are given only for a configuration that can be served: otherwise they may follow from a problem. */
-const LAST_CHECKS: readonly Check[] = [
+const LAST_CHECKS: readonly ConfigurationCheck[] = [
   { needs: [], run: warnOfUnusedBackends },
   {
     needs: [],
@@ -266,7 +268,7 @@ const LAST_CHECKS: readonly Check[] = [
   },
 ]
 
-const STRICT_CHECKS: readonly Check[] = [
+const STRICT_CHECKS: readonly ConfigurationCheck[] = [
   {
     needs: ['actions'],
     run: (all, problems, _environment, { added }) => warnOfUndocumented(all, added.upgrade, problems),
@@ -289,7 +291,7 @@ export async function checkConfiguration(
   const part = readablePart(configuration, problems)
   const shared = sharedBy(part, problems, environment, added)
   const first = problems.list.length
-  const run = async (checks: readonly Check<string>[]): Promise<void> => {
+  const run = async (checks: readonly ConfigurationCheck<string>[]): Promise<void> => {
     for (const check of checks)
       if (canRun(check, part)) await check.run(part.configuration, problems, environment, shared)
   }

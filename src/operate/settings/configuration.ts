@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { auditSchema } from '../../state/audit/format/schema.ts'
 import { backendsSchema } from '../../gateway/backends/schema.ts'
 import { loadFile, loadKey } from '../../base/config/load.ts'
-import { type KeyPath, pathText, type Place, type Problems } from '../../base/config/problems.ts'
+import { type KeyPath, pathText, type SourceLocation, type Problems } from '../../base/config/problems.ts'
 import { choice, flag, optional, section, type Static, text } from '../../base/config/schema.ts'
 import { scopesSchema } from '../../base/config/scopes/schema.ts'
 import type { Environment } from '../../base/config/validate.ts'
@@ -32,7 +32,7 @@ import { adminSchema } from './admin.ts'
 // Environment variables that override settings of any configuration (C10).
 
 const MAX_PORT = 65_535
-const ENVIRONMENT: Place = { file: 'environment', line: 0 }
+const ENVIRONMENT: SourceLocation = { file: 'environment', line: 0 }
 
 function readPort(text: string): number | undefined {
   const port = /^[0-9]{1,5}$/.test(text) ? Number(text) : undefined

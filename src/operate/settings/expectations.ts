@@ -158,7 +158,7 @@ interface ExpectedCall {
 const MEDIA_TYPE = 'application/json'
 
 /** The call that a row describes. `everything`: the scope of a token that is asked for all there is. */
-export function callOf(expectation: Expectation, everything: string): ExpectedCall {
+export function expectedCall(expectation: Expectation, everything: string): ExpectedCall {
   const { call, client, user, target, scope = everything, accept, body, from } = expectation
   const [method = '', path = ''] = call.split(' ')
   const contentType = expectation.contentType ?? (body === undefined ? undefined : MEDIA_TYPE)

@@ -10,7 +10,7 @@ import { hostname } from 'node:os'
 import { join, resolve } from 'node:path'
 import {
   type Announced,
-  type Announcement,
+  type ServiceAnnouncement,
   runningService,
   type TrailLock,
   tryLock,
@@ -92,7 +92,7 @@ export async function isReachable(service: Announced): Promise<boolean> {
 /** Holds the lock of the data folder of a service that keeps no trail; waits for it where another process has it. */
 export class DataFolderLock implements Disposable {
   readonly #data: string
-  #announcement: Announcement | undefined
+  #announcement: ServiceAnnouncement | undefined
   #lock: TrailLock | undefined
   #cancel: (() => void) | undefined
 
@@ -102,7 +102,7 @@ export class DataFolderLock implements Disposable {
   }
 
   /** Says where the service is, as long as it holds the lock. */
-  announce(announcement: Announcement): void {
+  announce(announcement: ServiceAnnouncement): void {
     this.#announcement = announcement
     this.#tell()
   }

@@ -2,14 +2,14 @@
 import { join } from 'node:path'
 import { PUBLIC_KEY_FILE, readPublicKey } from '../../state/audit/format/keys.ts'
 import { isSignedLine, MANIFEST_FILE, readManifestEnd } from '../../state/audit/format/manifest.ts'
-import { readQuery } from '../../state/audit/read/query.ts'
+import { readAuditQuery } from '../../state/audit/read/query.ts'
 import { queryTrail } from '../../state/audit/read/read-trail.ts'
 import { readRow } from '../../state/audit/read/rows.ts'
 import { whyNoTrail } from '../../state/audit/format/segments.ts'
 import {
   type AuditQuery,
   type AuditRow,
-  type Progress,
+  type ReadProgress,
   ROW_OUTCOMES,
   type ScanEnd,
   TrailReadError,
@@ -19,7 +19,7 @@ import { cleanLine } from '../../base/kernel/clean-text.ts'
 import { messageOf } from '../../base/kernel/thrown.ts'
 import { cellsOf, CSV_HEAD, csvRow, HEADS, recordText, visible } from './audit-text.ts'
 import { OperationError } from '../operation/errors.ts'
-import { type CommandLine, commandLine, type Session } from '../operation/operation.ts'
+import { type CommandLine, commandLine, type CommandSession } from '../operation/operation.ts'
 import { type ProgressBar, progressBar } from '../operation/progress.ts'
 import { BROKEN_OFF } from '../operation/remote.ts'
 import { countOf, printAll, rowLines } from '../operation/terminal.ts'
@@ -190,7 +190,7 @@ interface Question {
 
 /** Asks, and prints the answer. Resolves with the exit code. @throws UsageError if a filter cannot be read */
 async function showAnswer(
-  { values, terminal, operation, ...session }: Session<typeof EXPORTS>,
+  { values, terminal, operation, ...session }: CommandSession<typeof EXPORTS>,
   { texts, folders, nothing, singly = false, otherwise = TABLE }: Question,
 ): Promise<number> {
   const query = { ...queryOf(texts), singly }
@@ -223,14 +223,14 @@ async function showAnswer(
 
 /** @throws UsageError if a filter cannot be read */
 function queryOf(texts: Question['texts']): AuditQuery {
-  const { query, problems } = readQuery(texts)
+  const { query, problems } = readAuditQuery(texts)
   if (problems === undefined) return query
   throw new UsageError(problems.map((problem) => `--${problem.replace('  ', ': ')}`).join('\n  '))
 }
 
 /** One part of an answer. The last one is `end`. */
 type AnswerPart =
-  { readonly rows: readonly AuditRow[] } | { readonly progress: Progress } | { readonly end: ScanEnd }
+  { readonly rows: readonly AuditRow[] } | { readonly progress: ReadProgress } | { readonly end: ScanEnd }
 
 /** The answer from files, in a thread of this process. Rejects with TrailReadError. */
 async function* fromFolders(
@@ -246,7 +246,7 @@ async function* fromFolders(
 
 type StreamedLine =
   | { readonly row: AuditRow }
-  | { readonly progress: Progress }
+  | { readonly progress: ReadProgress }
   | { readonly end: ScanEnd }
   | { readonly failed: string }
 

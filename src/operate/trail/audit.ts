@@ -8,14 +8,14 @@ import {
   plainFacts,
   recordGiving,
 } from '../../base/contracts/records/audited-change.ts'
-import { readQuery } from '../../state/audit/read/query.ts'
+import { readAuditQuery } from '../../state/audit/read/query.ts'
 import type { Redacted } from '../../state/audit/read/read-trail.ts'
 import { planAudit } from '../../state/audit/format/schema.ts'
 import {
   type AuditQuery,
   type AuditRow,
   type Position,
-  type Progress,
+  type ReadProgress,
   type QueryTexts,
   type ScanEnd,
   type ScanStep,
@@ -35,13 +35,13 @@ import {
   type Members,
   notFound,
   ok,
-  type Operation,
+  type AdminOperation,
   problemsSchema,
-  refuse,
+  conflict,
   reject,
   type Schema,
   type SharedOperation,
-  text,
+  textSchema,
   WHO,
 } from '../operation/operation.ts'
 import { LIMIT, MOST_ROWS, ROWS } from '../operation/paging.ts'
@@ -51,24 +51,24 @@ import { UsageError } from '../operation/verb.ts'
 
 /** In place of `WHO`: `by` is a filter here. */
 const ASKER: Members = {
-  claimed: text('Who asks, as they call themselves.'),
-  reason: text('Why, in at most 500 bytes; it goes to the audit trail.'),
+  claimed: textSchema('Who asks, as they call themselves.'),
+  reason: textSchema('Why, in at most 500 bytes; it goes to the audit trail.'),
 }
 
 const FILTERS: Members = {
-  business: text('The code of a business.'),
-  fund: text('The code of a fund.'),
-  user: text('A `sub`: who acted, or whom it is about.'),
-  client: text('A client id: through which it came, or that it is about.'),
-  by: text('Who acted, as it was proven: a `sub`, a client id or the name of an operator.'),
-  action: text('`action` or `area/action`.'),
-  event: text('Names of events, or groups such as `user.*`, divided by commas.'),
-  outcome: text('`success`, `refused`, `failed`, or `open`: an intent without an outcome.'),
-  request: text('A request id.'),
+  business: textSchema('The code of a business.'),
+  fund: textSchema('The code of a fund.'),
+  user: textSchema('A `sub`: who acted, or whom it is about.'),
+  client: textSchema('A client id: through which it came, or that it is about.'),
+  by: textSchema('Who acted, as it was proven: a `sub`, a client id or the name of an operator.'),
+  action: textSchema('`action` or `area/action`.'),
+  event: textSchema('Names of events, or groups such as `user.*`, divided by commas.'),
+  outcome: textSchema('`success`, `refused`, `failed`, or `open`: an intent without an outcome.'),
+  request: textSchema('A request id.'),
   changed: { enum: ['true', 'false'], description: 'Only what has changed something, or may have.' },
-  month: text('`2026-03`, in UTC.'),
-  from: text('From this month, day or time on, such as `2026-03-31` or `2026-03-31T18:00Z`.'),
-  until: text('Until the end of this month or day, or before this time.'),
+  month: textSchema('`2026-03`, in UTC.'),
+  from: textSchema('From this month, day or time on, such as `2026-03-31` or `2026-03-31T18:00Z`.'),
+  until: textSchema('Until the end of this month or day, or before this time.'),
 }
 
 const row: Schema = {
@@ -78,7 +78,7 @@ const row: Schema = {
 const rowsSchema = members(
   {
     rows: { type: 'array', items: row, description: 'By time, then writer, then seq.' },
-    next: text('The cursor of the next page. Absent after the last row.'),
+    next: textSchema('The cursor of the next page. Absent after the last row.'),
     unreadable: { type: 'integer', description: 'Lines that are no records: verify the trail.' },
     uncovered: {
       type: 'object',
@@ -89,7 +89,7 @@ const rowsSchema = members(
   ['rows', 'unreadable'],
 )
 
-const NO_TRAIL = refuse('no audit trail is kept', ['see `audit.enabled`'])
+const NO_TRAIL = conflict('no audit trail is kept', ['see `audit.enabled`'])
 
 /** Records who asked what. */
 async function record(
@@ -154,7 +154,7 @@ const answerOf = ({ found, last, unreadableCount: unreadable, uncovered }: Page)
   ok({ rows: found, ...(last && { next: cursorOf(last) }), unreadable, ...(uncovered && { uncovered }) })
 
 async function findPage(trail: QueriedTrail, { query: texts, operator }: AdminRequest): Promise<AdminAnswer> {
-  const { query, problems } = readQuery(texts)
+  const { query, problems } = readAuditQuery(texts)
   if (problems !== undefined) return reject(problems)
   const { limit, cursor } = texts
   const after = cursor === undefined ? undefined : readCursor(cursor)
@@ -206,7 +206,7 @@ const line = (value: object): string => `${JSON.stringify(value)}\n`
  * row is found.
  */
 async function* streamed(trail: QueriedTrail, request: Request): AsyncGenerator<string> {
-  let progress: Progress | undefined
+  let progress: ReadProgress | undefined
   let moved = Promise.withResolvers<undefined>()
   const found = trail.query(request, (read) => {
     progress = read
@@ -237,7 +237,7 @@ async function* streamed(trail: QueriedTrail, request: Request): AsyncGenerator<
 }
 
 async function stream(trail: QueriedTrail, { query: texts, operator }: AdminRequest): Promise<AdminAnswer> {
-  const { query, problems } = readQuery(texts)
+  const { query, problems } = readAuditQuery(texts)
   if (problems !== undefined) return reject(problems)
   const { purpose, singly } = texts
   await record(trail, purpose === 'find' ? 'audit.queried' : 'audit.exported', operator, withoutWho(texts))
@@ -262,7 +262,9 @@ async function redact(context: OperationContext, { body, operator }: AdminReques
     return recordGiving(audit, operator, act, erase)
   })
   if (redacted === undefined)
-    return refuse('nothing was erased', ['this service keeps no audit trail, or another one still signs it'])
+    return conflict('nothing was erased', [
+      'this service keeps no audit trail, or another one still signs it',
+    ])
   recorder.note('info', 'audit_redacted', { ...redacted, ...operator })
   return ok(redacted)
 }
@@ -282,13 +284,13 @@ const unfit = ({ audit, data, issuers }: Configuration): string | undefined =>
 
 const QUESTION = { method: 'GET', needs: 'audit', namesPeople: true } as const
 
-export const AUDIT_OPERATIONS: readonly Operation[] = [
+export const AUDIT_OPERATIONS: readonly AdminOperation[] = [
   {
     ...QUESTION,
     path: '/audit',
     operationId: 'findRecords',
     summary: 'The records that answer, page by page',
-    query: { ...FILTERS, limit: LIMIT, cursor: text('`next` of the page before.'), ...ASKER },
+    query: { ...FILTERS, limit: LIMIT, cursor: textSchema('`next` of the page before.'), ...ASKER },
     answers: { 200: ['One page', rowsSchema] },
     handle: asking(findPage),
   },
@@ -339,20 +341,20 @@ export const AUDIT_OPERATIONS: readonly Operation[] = [
     path: '/audit/:requestId',
     operationId: 'showRequest',
     summary: 'Every record of one request, in order',
-    params: { requestId: text('A request id.') },
+    params: { requestId: textSchema('A request id.') },
     query: ASKER,
     answers: { 200: ['All', rowsSchema], 404: ['No record has it', { type: 'object' }] },
     handle: asking(oneRequest),
   },
 ]
 
-export const REDACT: Operation = {
+export const REDACT: AdminOperation = {
   method: 'POST',
   path: '/audit/redact',
   operationId: 'redactSubject',
   needs: 'administer',
   summary: 'Erase the personal values of all records whose actor or object is a user',
-  body: members({ subject: text('The `sub` whose values are erased.'), ...WHO }, ['subject', 'reason']),
+  body: members({ subject: textSchema('The `sub` whose values are erased.'), ...WHO }, ['subject', 'reason']),
   answers: {
     200: [
       'Erased',

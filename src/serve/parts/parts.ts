@@ -98,12 +98,12 @@ export interface Parts {
 export const closablesOf = ({
   backends,
   people,
-}: Pick<Parts, 'backends' | 'people'>): readonly Closable[] => [
+}: Pick<Parts, 'backends' | 'people'>): readonly ClosableResource[] => [
   ...backends.values(),
   ...(people === undefined ? [] : [people.source]),
 ]
 
-export type Closable = Pick<Backend, 'close'>
+export type ClosableResource = Pick<Backend, 'close'>
 
 /**
  * Opens what a configuration names. A backend whose configuration and files have not changed is reused, with its
@@ -224,7 +224,7 @@ function reusedBackends(
 const LONGEST_CLOSE_MS = 5000
 
 /** Closes all, and waits 5 s at most: a user's module that hangs must not keep the process from ending. */
-export const closeAll = async (closables: Iterable<Closable>): Promise<void> => {
+export const closeAll = async (closables: Iterable<ClosableResource>): Promise<void> => {
   const closed = Promise.all([...closables].map((closable) => closable.close()))
   const bound = new AbortController()
   await Promise.race([

@@ -10,7 +10,7 @@ import {
   type OpenedSource,
   type PeopleLayerParts,
   type PeopleOpening,
-  sourceOf,
+  peopleSourceOf,
 } from '../../identity/directory/records/people-source.ts'
 import { LayeredPeople, StoredPeople } from '../../identity/directory/records/people.ts'
 import { LayeredPlaces } from '../../identity/directory/records/places.ts'
@@ -39,7 +39,7 @@ export async function openPeopleOf(
   problems: Problems,
   before: OpenedPeople | undefined,
 ): Promise<OpenedPeople | undefined> {
-  const source = sourceOf(
+  const source = peopleSourceOf(
     directory,
     extensions.flatMap(({ people }) => people ?? []),
   )

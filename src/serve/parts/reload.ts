@@ -24,7 +24,7 @@ import { type After, after as systemAfter, type Clock, systemClock } from '../..
 import { Fault } from '../../base/kernel/faults.ts'
 import type { ReloadOutcome } from '../../operate/operation/context.ts'
 import { ContentsChanged, type WorkerPool } from '../../base/contracts/processes/worker-pool.ts'
-import { type Access, accessOf, compareAccess } from '../../operate/settings/access.ts'
+import { type AccessRight, accessOf, compareAccess } from '../../operate/settings/access.ts'
 import type { Settings } from '../../operate/settings/settings.ts'
 import { type Configuration, fixedChanges } from '../../operate/settings/configuration.ts'
 import { NOTHING_STORED } from '../../operate/settings/parties.ts'
@@ -73,7 +73,10 @@ const withoutPeople = (configuration: Configuration): Configuration => ({
   directory: { ...configuration.directory, clients: {}, users: {}, businesses: {}, files: {} },
 })
 
-async function rowsOf(configuration: Configuration, environment: Environment): Promise<readonly Access[]> {
+async function rowsOf(
+  configuration: Configuration,
+  environment: Environment,
+): Promise<readonly AccessRight[]> {
   const problems = new Problems()
   const parts = { environment, stored: NOTHING_STORED, clock: systemClock }
   const rows = await accessOf(configuration, parts, problems)
@@ -81,13 +84,13 @@ async function rowsOf(configuration: Configuration, environment: Environment): P
 }
 
 /** A row for each business at which a client or a user may have tokens: for directories in files. */
-const rowsOfHoldings = ({ clients, users }: Holdings): Access[] => [
+const rowsOfHoldings = ({ clients, users }: Holdings): AccessRight[] => [
   ...[...clients].flatMap(([who, { mayHold, businesses }]) =>
-    mayHold ? businesses.map((where): Access => ({ kind: 'client', who, what: 'access', where })) : [],
+    mayHold ? businesses.map((where): AccessRight => ({ kind: 'client', who, what: 'access', where })) : [],
   ),
   ...[...users.values()].flatMap(({ username: who, mayHold, access }) =>
     mayHold
-      ? Object.entries(access).map(([where, what]): Access => ({ kind: 'user', who, what, where }))
+      ? Object.entries(access).map(([where, what]): AccessRight => ({ kind: 'user', who, what, where }))
       : [],
   ),
 ]
@@ -103,7 +106,7 @@ const subjectsOf = (...all: readonly Holdings[]): Subjects =>
 /** It names users by their `sub`: a user name may be a name that a law lets them have erased. */
 const textOf =
   (subjects: Subjects) =>
-  ({ kind, who, what, where }: Access): string =>
+  ({ kind, who, what, where }: AccessRight): string =>
     [kind, kind === 'user' ? (subjects.get(who) ?? '') : who, what, where].filter(Boolean).join('  ')
 
 function fileChanges(before: FileDigests, after: FileDigests): JsonObject {
@@ -123,7 +126,7 @@ async function describeReload(
   environment: Environment,
 ): Promise<JsonObject> {
   const inFiles = usesFiles(before.configuration) || usesFiles(after.configuration)
-  const rows = async ({ configuration, holdings }: ServedAccess): Promise<readonly Access[]> =>
+  const rows = async ({ configuration, holdings }: ServedAccess): Promise<readonly AccessRight[]> =>
     inFiles
       ? [...(await rowsOf(withoutPeople(configuration), environment)), ...rowsOfHoldings(holdings)]
       : rowsOf(configuration, environment)

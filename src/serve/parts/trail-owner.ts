@@ -6,7 +6,7 @@ import { AbandonedIntents } from '../../state/audit/write/abandoned.ts'
 import { announceAside, type AnnouncedWriter } from '../../state/audit/format/announcement.ts'
 import { RememberedBeginning } from '../../state/audit/format/beginning.ts'
 import { type AuditKeys, openAuditKeys } from '../../state/audit/format/keys.ts'
-import { type Announcement, type TrailLock, tryLock } from '../../state/audit/write/lock.ts'
+import { type ServiceAnnouncement, type TrailLock, tryLock } from '../../state/audit/write/lock.ts'
 import type { SignedHead } from '../../state/audit/format/manifest.ts'
 import { ManifestSigner, type SignerParts } from '../../state/audit/write/signer.ts'
 import { type Redacted, type RedactionParts, redactSubject } from '../../state/audit/read/read-trail.ts'
@@ -115,7 +115,7 @@ export class TrailOwner {
   /** Settles when no files of the trail are removed or replaced any more. */
   #lastChange: Promise<unknown> = Promise.resolve()
   #closed = false
-  #service: Announcement | undefined
+  #service: ServiceAnnouncement | undefined
 
   constructor(plan: AuditPlan, keys: AuditKeys, parts: TrailOwnerParts) {
     this.#plan = plan
@@ -164,7 +164,7 @@ export class TrailOwner {
   }
 
   /** Tells commands of this service, as long as it holds the lock. */
-  announce(service: Announcement): void {
+  announce(service: ServiceAnnouncement): void {
     this.#service = service
     this.#tell()
   }

@@ -21,7 +21,7 @@ import { compileService, type Service } from './compile-service.ts'
 import { conditionOfStore, type StoreCondition } from './conditions.ts'
 import type { WorkerDependencies } from './dependencies.ts'
 import { clientCertificates } from '../parts/measures.ts'
-import { nodeOf } from './node.ts'
+import { nodeIdOf } from './node.ts'
 import type { Parts } from '../parts/parts.ts'
 import type { GaugeReading } from '../../base/contracts/processes/reports.ts'
 
@@ -153,7 +153,7 @@ export function compileGeneration(parts: Parts, { dependencies, reports, urls, p
     clock: dependencies.machine,
     actions: named,
     destination,
-    node: nodeOf(configuration),
+    node: nodeIdOf(configuration),
   })
   const recentCalls = new RecentCalls(named)
   const recorder = fanOut(metrics.recorder, log, past, recentCalls)

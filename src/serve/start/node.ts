@@ -24,7 +24,7 @@ const NODE_ID = inherited ?? newSecret(ID_BYTES)
 process.env[VARIABLE] = NODE_ID
 
 /** Undefined where there is one node only. */
-export const nodeOf = (configuration: Pick<Configuration, 'issuers' | 'store'>): string | undefined =>
+export const nodeIdOf = (configuration: Pick<Configuration, 'issuers' | 'store'>): string | undefined =>
   !isSidecar(configuration) && configuration.store.kind === 'postgres' ? NODE_ID : undefined
 
 interface NodeBeatParts {

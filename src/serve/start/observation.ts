@@ -18,7 +18,7 @@ import { FAMILIES } from '../../operate/watch/metrics/families.ts'
 import { reading, readingOf } from '../../operate/watch/metrics/gauges.ts'
 import { memoryLimit } from '../../operate/watch/metrics/process-load.ts'
 import { type Measures, openMeasures } from '../parts/measures.ts'
-import { nodeOf } from './node.ts'
+import { nodeIdOf } from './node.ts'
 import { VERSION } from '../parts/version.ts'
 import type { GaugeReading } from '../../base/contracts/processes/reports.ts'
 
@@ -46,7 +46,7 @@ export class Observation implements AsyncDisposable {
       clock,
       destination: this.#sink,
       actions: [],
-      node: nodeOf(configuration),
+      node: nodeIdOf(configuration),
     })
     this.recorder = this.#log
     this.callHistory = new CallHistory(clock)

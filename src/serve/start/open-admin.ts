@@ -23,7 +23,7 @@ import type { TrailOwner } from '../parts/trail-owner.ts'
 import { VERSION } from '../parts/version.ts'
 
 /** Tells commands where this service is. A sidecar without a trail writes nothing to disk, and is found by its configuration. */
-export function announce(
+export function announceService(
   configuration: Configuration,
   adminUrl: string,
   announcer: TrailOwner | DataFolderLock | undefined,

@@ -35,10 +35,10 @@ import {
   readTrail,
   readWorkers,
 } from '../parts/measures.ts'
-import { NodeBeat, nodeOf } from './node.ts'
+import { NodeBeat, nodeIdOf } from './node.ts'
 import { Observation, type ObservationOptions } from './observation.ts'
 import {
-  announce,
+  announceService,
   openAdmin,
   ownAdminToken,
   ownTokenFile,
@@ -243,7 +243,7 @@ async function start(configuration: Configuration, options: StartOptions): Promi
   await pool.open()
   // The first start has filled the folder since.
   void space?.measure()
-  announce(configuration, localUrl(configuration.admin.listen, admin.port), announcer)
+  announceService(configuration, localUrl(configuration.admin.listen, admin.port), announcer)
   const watched = { audit, state, keys: current.keys, files: source?.files ?? [] }
   const events = new ServiceEvents(configuration, watched, clock)
   serving.defer(() => events.stop())
@@ -327,7 +327,7 @@ async function openTrail(
     recorder,
     meter: metrics,
     anchorFailed: metrics.anchorFailed,
-    node: nodeOf(configuration),
+    node: nodeIdOf(configuration),
   })
   if (owner === undefined) return undefined
   opened.defer(() => owner.close())

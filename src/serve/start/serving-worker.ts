@@ -32,7 +32,7 @@ import { explainPartsOf, recallCall } from './explain.ts'
 import { compileGeneration, conditionOf, type Generation, readProcess } from './generation.ts'
 import { digestOfHoldings, servedHoldings } from '../parts/holdings-record.ts'
 import { adoptSeals } from '../parts/key-plan.ts'
-import { type Closable, closablesOf, closeAll, openParts, type Parts } from '../parts/parts.ts'
+import { type ClosableResource, closablesOf, closeAll, openParts, type Parts } from '../parts/parts.ts'
 import type { GaugeReading } from '../../base/contracts/processes/reports.ts'
 
 /** Milliseconds between two checks whether a replaced configuration still has calls in flight. */
@@ -228,7 +228,7 @@ export class ServingWorker implements WorkerPool<Configuration> {
     return [...this.#retiring, this.#current]
   }
 
-  #closablesInUse(): ReadonlySet<Closable> {
+  #closablesInUse(): ReadonlySet<ClosableResource> {
     return new Set(this.#serving().flatMap(({ parts }) => closablesOf(parts)))
   }
 

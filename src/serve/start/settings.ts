@@ -1,6 +1,6 @@
 import type { Extension } from '../../operate/hooks/extension.ts'
 import { settingsWith } from '../../operate/settings/settings.ts'
-import { sourceOf } from '../../identity/directory/records/people-source.ts'
+import { peopleSourceOf } from '../../identity/directory/records/people-source.ts'
 import type { DirectoryConfig } from '../../identity/directory/records/schema.ts'
 import * as extensions from './extensions.ts'
 
@@ -13,4 +13,4 @@ const PEOPLE_SOURCES = EXTENSIONS.flatMap(({ people }) => people ?? [])
 
 /** Whether people that live elsewhere are found by a configuration. They can be neither listed nor changed here. */
 export const hasPeopleElsewhere = (directory: DirectoryConfig): boolean =>
-  sourceOf(directory, PEOPLE_SOURCES) !== undefined
+  peopleSourceOf(directory, PEOPLE_SOURCES) !== undefined

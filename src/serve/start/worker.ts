@@ -15,7 +15,7 @@ import type { Configuration } from '../../operate/settings/configuration.ts'
 import { RelayRecorder } from '../../operate/watch/recorders.ts'
 import { type WorkerBase, openAuditTrail, openDependencies } from './dependencies.ts'
 import { openMeasures, readCertificateExpiry, readTrail } from '../parts/measures.ts'
-import { nodeOf } from './node.ts'
+import { nodeIdOf } from './node.ts'
 import { closablesOf, closeAll, openParts } from '../parts/parts.ts'
 import { ServingWorker } from './serving-worker.ts'
 import { openState } from '../parts/state.ts'
@@ -39,7 +39,7 @@ export const startWorker = (
   withStartBudget(async () => {
     const recorder = new RelayRecorder()
     const measures = openMeasures(configuration, `worker-${environment[WORKER_NUMBER] ?? ''}`)
-    const trailParts = { clock, recorder, meter: measures.metrics, node: nodeOf(configuration) }
+    const trailParts = { clock, recorder, meter: measures.metrics, node: nodeIdOf(configuration) }
     const trail = await openAuditTrail(configuration, trailParts)
     if (trail !== undefined) {
       opened.defer(tellHeads(trail, reports))

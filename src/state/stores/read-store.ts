@@ -8,12 +8,12 @@ import { PRIVATE_FILE } from '../../base/files/file-modes.ts'
 import { newSecret } from '../../base/kernel/ids.ts'
 import { escapedKey } from '../../base/kernel/key-order.ts'
 import { hasCode } from '../../base/kernel/thrown.ts'
-import { placeOf, type PostgresConfig } from './postgres/connection-schema.ts'
+import { storeLocation, type PostgresConfig } from './postgres/connection-schema.ts'
 import { planSqlite, sqliteFile, type StoreConfig } from './schema.ts'
 import { openReadOnly } from './sqlite/sqlite-file.ts'
 import { checkSchema, type RecordRow, toEntry } from './sqlite/sqlite-schema.ts'
 import { LIVE, PART_OF_KIND, partOf } from './sqlite/sqlite-verbs.ts'
-import { quickCheck, reasonOf, StoreError } from './link/store-error.ts'
+import { quickCheck, troubleInWords, StoreError } from './link/store-error.ts'
 import { flush, requireNotLost } from './sqlite/store-files.ts'
 
 type StoreReader = Pick<Store, 'find' | 'list'>
@@ -67,7 +67,7 @@ export function newestChangeOf(path: string): number | undefined {
 const cannotRead = (path: string, thrown: unknown): StoreError =>
   thrown instanceof StoreError
     ? thrown
-    : new StoreError(`The store ${path} cannot be read: ${reasonOf(thrown)}`, { cause: thrown })
+    : new StoreError(`The store ${path} cannot be read: ${troubleInWords(thrown)}`, { cause: thrown })
 
 /** Rejects what would change something. */
 const refuse = (): Promise<never> => Promise.reject(new StoreError('The store is open to be read only.'))
@@ -179,7 +179,7 @@ async function readPostgres<K extends string>(
 ): Promise<StoredKinds<K>> {
   const store = await openToRead(config)
   try {
-    return { place: placeOf(config), records: await valuesOf(store, kinds) }
+    return { place: storeLocation(config), records: await valuesOf(store, kinds) }
   } finally {
     await store.close()
   }
@@ -247,7 +247,7 @@ function explain(thrown: unknown, source: string, target: string): StoreError {
   if (thrown instanceof StoreError) return thrown
   if (hasCode(thrown, 'EEXIST'))
     return new StoreError(`${target} exists already, and is left as it is. Name a new file.`)
-  return new StoreError(`The store ${source} cannot be copied to ${target}: ${reasonOf(thrown)}`, {
+  return new StoreError(`The store ${source} cannot be copied to ${target}: ${troubleInWords(thrown)}`, {
     cause: thrown,
   })
 }

@@ -3,7 +3,7 @@ import { Problems } from '../../../src/base/config/problems.ts'
 import type { Call } from '../../../src/base/contracts/calls/backend.ts'
 import type { BusinessValues } from '../../../src/base/contracts/people/places.ts'
 import { compileAuthorization } from '../../../src/gateway/backends/forward/auth/compile.ts'
-import { authorize } from '../../../src/gateway/backends/forward/auth/credentials.ts'
+import { credentialsFor } from '../../../src/gateway/backends/forward/auth/credentials.ts'
 import { TokenSources } from '../../../src/gateway/backends/forward/auth/token-credentials.ts'
 import type { AuthConfig } from '../../../src/gateway/backends/forward/schema/schema.ts'
 import { type CallOverrides, makeCall } from '../../support/calls.ts'
@@ -28,7 +28,7 @@ function compile(auth: AuthConfig) {
   const { credentials } = compileAuthorization({ auth }, ['backends', 'erp'], problems, sources)
   const lineOf = async (call: Call): Promise<string> => {
     if (credentials === undefined) throw new Error(problems.list.map(({ message }) => message).join())
-    return (await authorize(call, credentials)).line.trimEnd()
+    return (await credentialsFor(call, credentials)).line.trimEnd()
   }
   return { clock, told, credentials, lineOf, problems: problems.list }
 }
@@ -146,7 +146,7 @@ describe('C8.7 tokens for credentials with placeholders', () => {
     const endpoint = await startUpstream(grantEach())
     const { credentials, lineOf } = compile(oauth2(endpoint.url, TEMPLATED))
     const [acme, hooli] = [callOf('ACME', { id: 'a', key: '1' }), callOf('HOOLI', { id: 'h', key: '1' })]
-    const refused = await authorize(acme, credentials!)
+    const refused = await credentialsFor(acme, credentials!)
     const kept = await lineOf(hooli)
     expect(refused.credentials.refused(refused.line)).toBe(true)
     expect(await lineOf(acme)).not.toBe(refused.line.trimEnd())

@@ -11,7 +11,7 @@ import {
   compileMaintenance,
   maintenanceSchema,
 } from '../../../src/gateway/maintenance/schema.ts'
-import { type MaintenanceSwitch, parseScope } from '../../../src/gateway/maintenance/switch.ts'
+import { type MaintenanceSwitch, parseClosureScope } from '../../../src/gateway/maintenance/switch.ts'
 import { ChangeFeed } from '../../../src/state/stores/feed/change-feed.ts'
 import { MemoryStore } from '../../../src/state/stores/sqlite/memory.ts'
 import { movableClock } from '../../support/movable-clock.ts'
@@ -261,7 +261,7 @@ describe('maintenance of the configuration', () => {
         compile([{ scope: text.replace('/A', '/ACME').replace('/a', '/fund-data').replace('/b', '/sample') }])
           .problems,
       ).toEqual([])
-      expect(parseScope(text)).toBeDefined()
+      expect(parseClosureScope(text)).toBeDefined()
     },
   )
 })

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import type { Fault } from '../../../src/base/kernel/faults.ts'
-import { type RequestBody, SlowBodies } from '../../../src/gateway/server/request-body.ts'
+import { type IncomingBody, SlowBodies } from '../../../src/gateway/server/request-body.ts'
 
 function start() {
   let time = 0
   const bodies = new SlowBodies({ request: 8000, bodyRate: 1024 }, { now: () => 0, monotonic: () => time })
   const broken: Fault[] = []
   const body = { received: 0, heldUp: false, isLost: false, break: (fault: Fault) => broken.push(fault) }
-  bodies.add(body as unknown as RequestBody)
+  bodies.add(body as unknown as IncomingBody)
   const sweepAt = (ms: number): number => {
     time = ms
     bodies.sweep()
@@ -44,7 +44,7 @@ describe('T5.3 slow bodies', () => {
     body.heldUp = true
     expect(sweepAt(60_000)).toBe(0)
     body.heldUp = false
-    bodies.delete(body as unknown as RequestBody)
+    bodies.delete(body as unknown as IncomingBody)
     expect(sweepAt(60_000)).toBe(0)
   })
 })

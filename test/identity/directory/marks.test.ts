@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest'
 import { DisabledMarks, MarkedPeople } from '../../../src/identity/directory/records/marks.ts'
-import { announce } from '../../../src/identity/directory/records/stored-directory.ts'
+import { announceChange } from '../../../src/identity/directory/records/stored-directory.ts'
 import { Fault } from '../../../src/base/kernel/faults.ts'
 import { ChangeFeed } from '../../../src/state/stores/feed/change-feed.ts'
 import { MemoryStore } from '../../../src/state/stores/sqlite/memory.ts'
@@ -29,7 +29,7 @@ async function marked() {
   })
   const mark = async (name: string, subjects: readonly string[]): Promise<void> => {
     await store.create('disabled_user', name, { value: { name, subjects, since: 0 } })
-    await announce({ feed, clock }, { user: name, mark: true })
+    await announceChange({ feed, clock }, { user: name, mark: true })
   }
   const disabled = async (name: string): Promise<boolean | undefined> =>
     (await new MarkedPeople(people, marks).findUserByName(name))?.disabled
@@ -62,6 +62,6 @@ it('C11.5.1 counts for the subject under another name, and ends where the mark i
   await mark('of old', ['s-ben'])
   expect([await disabled('ann'), await disabled('ben')]).toEqual([false, true])
   await store.remove('disabled_user', 'of old')
-  await announce({ feed, clock }, { user: 'of old', mark: true })
+  await announceChange({ feed, clock }, { user: 'of old', mark: true })
   expect(await disabled('ben')).toBe(false)
 })

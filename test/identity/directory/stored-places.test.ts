@@ -4,7 +4,7 @@ import { type BusinessValues, NO_VALUES } from '../../../src/base/contracts/peop
 import type { Store } from '../../../src/base/contracts/records/store.ts'
 import { BUSINESS, FUND, fundKey } from '../../../src/identity/directory/records/schema.ts'
 import { LayeredPlaces, OpenedFunds } from '../../../src/identity/directory/records/places.ts'
-import { announce } from '../../../src/identity/directory/records/stored-directory.ts'
+import { announceChange } from '../../../src/identity/directory/records/stored-directory.ts'
 import { StoredPlaces } from '../../../src/identity/directory/records/stored-places.ts'
 import { Fault } from '../../../src/base/kernel/faults.ts'
 import { budget, withStoreBudget } from '../../../src/base/kernel/store-budget.ts'
@@ -59,7 +59,7 @@ async function opened() {
     const before = await kept.find(kind, key)
     if (before === undefined) await kept.create(kind, key, { value: { record } })
     else await kept.replace(kind, key, before.version, { record })
-    await announce({ feed, clock }, { [kind === BUSINESS ? 'business' : 'fund']: key })
+    await announceChange({ feed, clock }, { [kind === BUSINESS ? 'business' : 'fund']: key })
   }
   const business = (key: string, more: object = {}) =>
     write(BUSINESS, key, { code: key, name: `The ${key}`, ...more })
@@ -144,7 +144,7 @@ describe('C4.8 places of the store', () => {
     expect(await places.look('INITECH', 'NEW')).toBe(false)
     await business('INITECH')
     await kept.remove(FUND, 'INITECH/NEW')
-    await announce({ feed, clock }, { business: 'INITECH' })
+    await announceChange({ feed, clock }, { business: 'INITECH' })
     expect(await places.look('INITECH', 'NEW')).toBe(false)
   })
 
@@ -226,9 +226,9 @@ describe('C4.8 places of the store', () => {
     const { places, business, feed, clock } = await opened()
     await business('INITECH')
     await places.look('INITECH')
-    await announce({ feed, clock }, { client: 'tally' })
+    await announceChange({ feed, clock }, { client: 'tally' })
     expect(places.exists('INITECH')).toBe(true)
-    await announce({ feed, clock }, { portfolio: 'INITECH' })
+    await announceChange({ feed, clock }, { portfolio: 'INITECH' })
     expect(places.exists('INITECH')).toBeUndefined()
   })
 })

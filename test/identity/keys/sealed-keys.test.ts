@@ -5,7 +5,7 @@ import { examineKeys } from '../../../src/identity/keys/signing/examine-keys.ts'
 import { KeyError } from '../../../src/base/kernel/key-error.ts'
 import { keysOf } from '../../../src/identity/keys/signing/key-place.ts'
 import { type SealKey, Seals } from '../../../src/identity/keys/signing/seal.ts'
-import { SealedKeys, STORE } from '../../../src/identity/keys/signing/sealed-keys.ts'
+import { SealedKeys, STORE_RECORD } from '../../../src/identity/keys/signing/sealed-keys.ts'
 import { openKeys, type ServiceKeys } from '../../../src/identity/keys/signing/service-keys.ts'
 import { parseCompactToken } from '../../../src/identity/keys/verify/token-verifier.ts'
 import { MemoryStore } from '../../../src/state/stores/sqlite/memory.ts'
@@ -45,7 +45,7 @@ const published = (keys: ServiceKeys): readonly unknown[] => keys.jwks().keys.ma
 
 /** Everything that the store has of the keys. */
 async function contents(store: Store): Promise<string> {
-  const kinds = await Promise.all([SIGNING_KEY, SECRET, STORE].map((kind) => store.list(kind)))
+  const kinds = await Promise.all([SIGNING_KEY, SECRET, STORE_RECORD].map((kind) => store.list(kind)))
   return JSON.stringify(kinds)
 }
 
@@ -221,7 +221,7 @@ describe('sealed keys', () => {
     const at = shared()
     await node(at)
     const seals = new Seals(at.seals)
-    const id = String((await at.store.find(STORE, 'id'))?.value['id'])
+    const id = String((await at.store.find(STORE_RECORD, 'id'))?.value['id'])
     const put = async (kind: string, key: string, text: string): Promise<void> => {
       const entry = await at.store.find(kind, key)
       await at.store.replace(kind, key, entry!.version, { ...seals.seal(text, [id, kind, key]) })
@@ -232,8 +232,8 @@ describe('sealed keys', () => {
     await at.store.remove(SIGNING_KEY, 'ES256-1')
     await put(SECRET, 'successors', 'short')
     await expect(node(at)).rejects.toThrow(/secret of refresh tokens in the store is damaged/)
-    const named = await at.store.find(STORE, 'id')
-    await at.store.replace(STORE, 'id', named!.version, { id: 5 })
+    const named = await at.store.find(STORE_RECORD, 'id')
+    await at.store.replace(STORE_RECORD, 'id', named!.version, { id: 5 })
     await expect(node(at)).rejects.toThrow(/names the store is damaged/)
   })
 })

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { isolated, isShortened, withNames } from '../../../src/identity/pages/texts.ts'
+import { isolated, isShortened, preparedTexts } from '../../../src/identity/pages/texts.ts'
 
-const texts = withNames({ deep: { hello: (name: string, count: number) => `Hello ${name}, ${count} times` } })
+const texts = preparedTexts({
+  deep: { hello: (name: string, count: number) => `Hello ${name}, ${count} times` },
+})
 
 describe('C6.2.3 names in texts', () => {
   it('stay as they are where they are written from left to right', () => {

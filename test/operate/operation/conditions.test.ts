@@ -7,12 +7,12 @@ import { describeAdminApi } from '../../../src/operate/openapi.ts'
 import { Operators } from '../../../src/operate/operation/operators.ts'
 import { PAGE_QUERY, pageOf } from '../../../src/operate/operation/paging.ts'
 import {
-  type Operation,
+  type AdminOperation,
   made,
   members,
   ok,
   type ServiceOperation,
-  text,
+  textSchema,
 } from '../../../src/operate/operation/operation.ts'
 import { Health } from '../../../src/base/kernel/health.ts'
 import { keepEvents } from '../../support/listener.ts'
@@ -20,11 +20,11 @@ import { keepEvents } from '../../support/listener.ts'
 const TOKEN = 'a-token-of-some-length'
 
 /** One thing with a version. */
-function routesOf(): readonly Operation[] {
+function routesOf(): readonly AdminOperation[] {
   let version = 1
   const tag = (): string => `1-${version}`
   const common = { needs: 'view', summary: 'x' } as const
-  const body = members({ name: text('A name.', { type: ['string', 'null'] }) })
+  const body = members({ name: textSchema('A name.', { type: ['string', 'null'] }) })
   const change: ServiceOperation['handle'] = (_control, { ifMatch, body }) => {
     if (meantBy({ ifMatch })?.(tag()) === false) return overtaken(tag())
     version += 1

@@ -4,7 +4,7 @@ import { createPublicKey } from 'node:crypto'
 import { expect, it } from 'vitest'
 import {
   auditKeyFolder,
-  isSignedBy,
+  isAuditSignature,
   openAuditKeys,
   presentAuditKeys,
 } from '../../../src/state/audit/format/keys.ts'
@@ -24,9 +24,9 @@ it('C12.4.4 the audit keys are made once, by whoever is first, and only their ow
 it('C12.4.4 a signature of the key is verified by its public half alone', async () => {
   const keys = await openAuditKeys(await dataFolder())
   const key = createPublicKey(keys.publicPem)
-  expect(isSignedBy('a line', keys.sign('a line'), key)).toBe(true)
-  expect(isSignedBy('another line', keys.sign('a line'), key)).toBe(false)
-  expect(isSignedBy('a line', 'no signature', key)).toBe(false)
+  expect(isAuditSignature('a line', keys.sign('a line'), key)).toBe(true)
+  expect(isAuditSignature('another line', keys.sign('a line'), key)).toBe(false)
+  expect(isAuditSignature('a line', 'no signature', key)).toBe(false)
 })
 
 it('C12.4.4 audit keys that others may read, or that are damaged, are refused without a word of them', async () => {

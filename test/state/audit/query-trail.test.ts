@@ -11,7 +11,7 @@ import {
   type AuditQuery,
   type AuditRow,
   type Position,
-  type Progress,
+  type ReadProgress,
   type ScanEnd,
   TrailReadError,
 } from '../../../src/base/contracts/records/audit-query.ts'
@@ -67,7 +67,7 @@ async function ask(
   folders: string | readonly string[],
   query: AuditQuery,
   page: { after?: Position; limit?: number } = {},
-  onProgress?: (progress: Progress) => void,
+  onProgress?: (progress: ReadProgress) => void,
 ): Promise<Answer> {
   const found: AuditRow[] = []
   for await (const step of queryTrail({ folders: [folders].flat(), query, ...page }, onProgress)) {
@@ -342,7 +342,7 @@ describe('C12.5 asking', () => {
   it('tells how far it is, and what it cannot read', async () => {
     const { folder, process } = await kept()
     await process().close()
-    const told: Progress[] = []
+    const told: ReadProgress[] = []
     await ask(folder, {}, {}, (progress) => told.push(progress))
     expect(told.at(-1)?.done).toBe(told.at(-1)?.total)
     await expect(ask(join(folder, 'missing'), {})).rejects.toThrow(TrailReadError)

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import { CHANGES, readQuery } from '../../../src/state/audit/read/query.ts'
+import { CHANGES, readAuditQuery } from '../../../src/state/audit/read/query.ts'
 import type { QueryTexts } from '../../../src/base/contracts/records/audit-query.ts'
 
 const timesOf = (texts: QueryTexts): readonly (string | undefined)[] => {
-  const { query } = readQuery(texts)
+  const { query } = readAuditQuery(texts)
   return [query?.from, query?.until].map((time) =>
     time === undefined ? undefined : new Date(time).toISOString(),
   )
 }
-const problemsOf = (texts: QueryTexts): readonly string[] => readQuery(texts).problems ?? []
+const problemsOf = (texts: QueryTexts): readonly string[] => readAuditQuery(texts).problems ?? []
 
 describe('C12.5 a query', () => {
   it('names months and days whole, in UTC, and times as they are', () => {
@@ -41,7 +41,7 @@ describe('C12.5 a query', () => {
   })
 
   it('names events and groups of them; others are refused with a suggestion', () => {
-    expect(readQuery({ event: 'lockout.*,token.issued' }).query?.events).toEqual([
+    expect(readAuditQuery({ event: 'lockout.*,token.issued' }).query?.events).toEqual([
       'lockout.began',
       'lockout.cleared',
       'token.issued',

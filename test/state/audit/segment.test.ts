@@ -1,12 +1,12 @@
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { expect, it, onTestFinished, vi } from 'vitest'
-import { Segment } from '../../../src/state/audit/format/segment.ts'
+import { OpenSegment } from '../../../src/state/audit/format/segment.ts'
 import { dataFolder } from '../../support/data-folder.ts'
 
 it('C12.4.2 both files of a segment are synced side by side', async () => {
   const folder = await dataFolder()
-  const segment = await Segment.open({ folder, writer: 'w', day: '2026-11-22', number: 1 }, true)
+  const segment = await OpenSegment.open({ folder, writer: 'w', day: '2026-11-22', number: 1 }, true)
   segment.append(Buffer.from('{}\n'), Buffer.from('{}\n'))
   const order: string[] = []
   const { fdatasync, fdatasyncSync } = fs

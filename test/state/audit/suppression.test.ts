@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import type { AuditEntry, Refusal } from '../../../src/base/contracts/records/audit.ts'
+import type { AuditEntry, RefusalRecord } from '../../../src/base/contracts/records/audit.ts'
 import { Suppression } from '../../../src/state/audit/write/suppression.ts'
 import { manualAfter } from '../../support/manual-after.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 
-const REFUSED: Refusal = { event: 'call.refused', reason: 'invalid_token', address: '192.0.2.7' }
+const REFUSED: RefusalRecord = { event: 'call.refused', reason: 'invalid_token', address: '192.0.2.7' }
 
 function openSuppression() {
   const records: AuditEntry[] = []
@@ -15,7 +15,7 @@ function openSuppression() {
     clock,
     after: timers.after,
   })
-  const refuse = (changes: Partial<Refusal> = {}, times = 1): void => {
+  const refuse = (changes: Partial<RefusalRecord> = {}, times = 1): void => {
     const refusal = { ...REFUSED, ...changes }
     const { event, reason } = refusal
     for (let at = 0; at < times; at++)

@@ -5,7 +5,7 @@ import type { Fault } from '../../../src/base/kernel/faults.ts'
 import { aheadOfRequests } from '../../../src/base/kernel/store-budget.ts'
 import { ConnectionPace, Connections } from '../../../src/state/stores/postgres/connections.ts'
 import { PostgresLink } from '../../../src/state/stores/postgres/link.ts'
-import { READ_CLOCK, reading, writing } from '../../../src/state/stores/postgres/statements.ts'
+import { READ_CLOCK, readStatement, writing } from '../../../src/state/stores/postgres/statements.ts'
 import { LosingProxy } from '../../support/losing-proxy.ts'
 import { needing } from '../../support/machine.ts'
 import { drawSchema, planTo, query, sharedPostgres } from '../../support/postgres.ts'
@@ -39,7 +39,8 @@ async function paced() {
   return { connections, pace, attempts: () => admit.mock.calls.length }
 }
 
-const sleep = (seconds: number) => reading(`sleep_${seconds}`, `SELECT pg_sleep(${seconds})::text AS now`)
+const sleep = (seconds: number) =>
+  readStatement(`sleep_${seconds}`, `SELECT pg_sleep(${seconds})::text AS now`)
 
 /** How each of so many ended: `done`, or the detail of the fault. */
 async function outcomes(link: PostgresLink, count: number): Promise<string[]> {
@@ -61,7 +62,7 @@ async function heldLock() {
   await holder.query(`SELECT pg_advisory_lock(${key})`)
   onTestFinished(() => holder.end())
   return {
-    statement: reading('locked', `SELECT pg_advisory_lock_shared(${key})::text AS now`),
+    statement: readStatement('locked', `SELECT pg_advisory_lock_shared(${key})::text AS now`),
     release: () => holder.query(`SELECT pg_advisory_unlock(${key})`),
   }
 }

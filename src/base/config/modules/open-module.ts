@@ -48,7 +48,7 @@ export async function openSource<T>(
   } catch (error) {
     problems.error(
       [...at, 'file' in source ? 'file' : 'package'],
-      `names a module that is not usable: ${reasonOf(error)}`,
+      `names a module that is not usable: ${errorInWords(error)}`,
     )
     return undefined
   }
@@ -64,7 +64,7 @@ function inTime<T>(ms: number, work: Promise<T>): Promise<T> {
 }
 
 /** With the class of the error, which says more than many a message: `SyntaxError: Unexpected token`. */
-export const reasonOf = (error: unknown): string =>
+export const errorInWords = (error: unknown): string =>
   error instanceof Error
     ? `${error.name === 'Error' ? '' : `${error.name}: `}${error.message}`
     : String(error)

@@ -3,7 +3,7 @@ import type { Exchange } from './exchange.ts'
 import type { Principal } from '../people/principal.ts'
 
 /** Whether one call of a client is admitted, and the rate-limit headers of its answer (C4.5). */
-export interface Verdict {
+export interface AdmissionVerdict {
   /** `RateLimit` and `RateLimit-Policy`. The answer carries them whether or not the call is refused. */
   readonly headers: Readonly<Record<string, string>> | undefined
   /** Fault `rate_limited` or `too_many_calls`; undefined if the call is admitted. */
@@ -28,7 +28,7 @@ export interface RateLeft {
 }
 
 export interface AdmissionPreview {
-  readonly verdict: Verdict | undefined
+  readonly verdict: AdmissionVerdict | undefined
   /** Undefined if the client has no rate. */
   readonly rate: RateLeft | undefined
   /** In this process. */
@@ -61,7 +61,7 @@ export interface Admission {
    * Counts one call of the principal's client, and counts it as in flight until the exchange has ended.
    * @returns undefined if the call is admitted and its answer needs no rate-limit headers
    */
-  admit(principal: Principal, exchange: Exchange): Verdict | undefined
+  admit(principal: Principal, exchange: Exchange): AdmissionVerdict | undefined
   /**
    * Counts a call in flight to a backend. If the method is absent, or returns undefined, the backend has no limit.
    * @param client `Principal.clientKey` of the calling client; undefined if it was not verified

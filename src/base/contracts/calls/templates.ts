@@ -8,7 +8,7 @@ import type { JsonPointer, JsonValue, ScalarValue } from '../../http/body/json.t
 export const MASK = '***'
 
 /** The value that a placeholder names. */
-export type Reference =
+export type TemplateReference =
   /** A built-in name, or a path parameter. */
   | { readonly kind: 'name'; readonly name: string }
   /** `{path...}`: all segments of a rest parameter (C3.3). */
@@ -24,7 +24,7 @@ export interface Placeholder {
   readonly kind: 'placeholder'
   /** As it is written, without its braces. */
   readonly written: string
-  readonly to: Reference
+  readonly to: TemplateReference
   /** The marks between which it is quoted, nested ones too: they are before it and behind it. None: it is not quoted. */
   readonly quotes: readonly string[]
 }

@@ -95,7 +95,7 @@ export interface ScanEnd {
 }
 
 /** Bytes that were read, and those of all that is to be read. */
-export interface Progress {
+export interface ReadProgress {
   readonly done: number
   readonly total: number
 }
@@ -145,7 +145,7 @@ export interface TrailReader {
   /** The answer, in batches. It waits until each was taken. Rejects with TrailReadError. */
   query(
     order: Omit<ScanRequest, 'folders'>,
-    onProgress?: (progress: Progress) => void,
+    onProgress?: (progress: ReadProgress) => void,
   ): AsyncIterable<ScanStep>
   /** Rejects with TrailReadError. */
   verify(): Promise<TrailVerdict>

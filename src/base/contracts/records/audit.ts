@@ -85,7 +85,7 @@ export interface AuditEntry {
 }
 
 /** A refusal, as far as the limit of single records asks (C12.1.5). */
-export interface Refusal {
+export interface RefusalRecord {
   readonly event: AuditEvent
   /** A fault's code, or an OAuth error. */
   readonly reason: string
@@ -133,7 +133,7 @@ export interface AuditTrail {
    * event that anybody can cause without being let in goes through here. It stops nothing.
    * @param entry makes the record; called only if it is recorded singly
    */
-  refuse(refusal: Refusal, entry: () => AuditEntry): void
+  refuse(refusal: RefusalRecord, entry: () => AuditEntry): void
   /** An HMAC-SHA-256 under the key of the deployment (C12.2.2). */
   bodyHash(): BodyHash
 }

@@ -28,7 +28,7 @@ export interface Entry {
 }
 
 /** In the order of keys, each record once. A record that is created or removed while pages are read may be missing. */
-export interface Page {
+export interface PageQuery {
   /** The page holds later keys only: that of the last record of the page before; undefined for the first page. */
   readonly after: string | undefined
   readonly limit: number
@@ -154,10 +154,10 @@ export interface Store {
   /** True if the record existed. With `version`: only if it has this version; otherwise nothing changes. */
   remove(kind: string, key: string, version?: number): Promise<boolean>
   /** All records of a kind, or one page of them. Many records need pages, because one method call has a time limit. */
-  list(kind: string, page?: Page): Promise<readonly Entry[]>
+  list(kind: string, page?: PageQuery): Promise<readonly Entry[]>
   listBy(kind: string, index: StoreIndex, value: string): Promise<readonly Entry[]>
   /** A page of the records of a kind that have all the given index values. */
-  pageBy(kind: string, where: IndexValues, page: Page): Promise<readonly Entry[]>
+  pageBy(kind: string, where: IndexValues, page: PageQuery): Promise<readonly Entry[]>
   /**
    * Removes the records that exist when it is called, in small batches, so that other calls are not blocked. Resolves
    * with the number of live ones. Expired records are removed too, because the clock may be set back later.

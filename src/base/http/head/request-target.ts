@@ -270,7 +270,7 @@ export interface HeadRules {
 }
 
 /** The target, or the fault of the first check that fails: limits, head, then target (C4.1). */
-export function readTarget(head: Head, { authorities, limits }: HeadRules): RequestTarget | Fault {
+export function readRequestTarget(head: Head, { authorities, limits }: HeadRules): RequestTarget | Fault {
   try {
     if (head.rawTarget.length > limits.target) throw new Fault('target_too_long')
     checkHeaderSize(head.rawHeaders, limits)

@@ -3,7 +3,7 @@
  * letter that none of these has.
  */
 import { codesOf, folded, HIDDEN, LEFT_OUT, plainFolds } from './fold.ts'
-import { BYTE, hexAtEnd, hexOf, PERCENT, SMALL_U, textOf } from './member-names.ts'
+import { BYTE, hexAtEnd, hexOf, PERCENT, SMALL_U, textOfUnits } from './member-names.ts'
 
 const [NUL, DOT, QUESTION, OPEN, CLOSE] = [0, 0x2e, 0x3f, 0x5b, 0x5d]
 const DIGIT_2 = 0x32
@@ -11,16 +11,16 @@ const DIGIT_2 = 0x32
 const NOWHERE = -1
 /** No reading has it, unless normalising joins it to the character before it. */
 const DOT_ABOVE = 0x3_07
-export const MARK = /\p{M}/u
+export const COMBINING_MARK = /\p{M}/u
 
 /** Where one is on the way along the letters of the wanted readings. */
-export interface Step {
-  readonly next: Map<number, Step>
+export interface TrieNode {
+  readonly next: Map<number, TrieNode>
   /** The reading that ends here. */
   reading: string | undefined
 }
 
-export const newStep = (): Step => ({ next: new Map(), reading: undefined })
+export const newStep = (): TrieNode => ({ next: new Map(), reading: undefined })
 
 /** A byte of a character, or half a surrogate pair: with what follows it makes a character. */
 const isPart = (code: number): boolean => code >= BYTE || (code >= 0xd8_00 && code < 0xe0_00)
@@ -39,14 +39,14 @@ export class NameFollower implements Sink {
   readonly isOne = true
   readonly found: string[] = []
   readonly #isPlain: boolean
-  #here: Step
+  #here: TrieNode
   #hasBegun = false
   #hasEnded = false
   #isFirstName = true
   #isVariable = true
 
   /** @param isPlain whether the wanted readings are of ASCII: no mark belongs to them */
-  constructor(start: Step, isPlain: boolean) {
+  constructor(start: TrieNode, isPlain: boolean) {
     this.#here = start
     this.#isPlain = isPlain
   }
@@ -80,7 +80,8 @@ export class NameFollower implements Sink {
 
   #letter(code: number): boolean {
     const next = this.#here.next.get(code)
-    if (next === undefined) return !this.#isPlain && code !== NOWHERE && MARK.test(String.fromCodePoint(code))
+    if (next === undefined)
+      return !this.#isPlain && code !== NOWHERE && COMBINING_MARK.test(String.fromCodePoint(code))
     this.#hasBegun = true
     this.#here = next
     return true
@@ -103,13 +104,13 @@ export class PairsFollower implements Sink {
   readonly isOne = false
   /** Whether a wanted name may be among them. */
   hasFound = false
-  readonly #start: Step
+  readonly #start: TrieNode
   readonly #isPlain: boolean
   /** Undefined where no name is followed: in a value, or behind what no wanted name has. */
   #name: NameFollower | undefined
 
   /** @param isPair whether the text begins with a name */
-  constructor(start: Step, isPlain: boolean, isPair: boolean) {
+  constructor(start: TrieNode, isPlain: boolean, isPair: boolean) {
     this.#start = start
     this.#isPlain = isPlain
     if (isPair) this.#name = this.#next()
@@ -282,7 +283,7 @@ export class DecodedWalk {
       (!isByte || this.#rounds[this.#count - 1] === round)
     )
       this.#count -= 1
-    const text = textOf(this.#pending.slice(this.#count, end))
+    const text = textOfUnits(this.#pending.slice(this.#count, end))
     this.isSure = false
     const codes = codesOf(text).flatMap((code) => (isPart(code) ? [NOWHERE] : folded(code).codes))
     this.isLost ||= !this.#isPlain && !text.isWellFormed()

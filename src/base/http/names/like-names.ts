@@ -5,7 +5,7 @@
  */
 import { Fault } from '../../kernel/faults.ts'
 import { codesOf, folded, HIDDEN } from './fold.ts'
-import { DecodedWalk, MARK, NameFollower, newStep, PairsFollower } from './follow-names.ts'
+import { DecodedWalk, COMBINING_MARK, NameFollower, newStep, PairsFollower } from './follow-names.ts'
 import { ASCII, memberReadings } from './member-names.ts'
 
 /** Readings with these are looked for slowly: they divide names, or make other ones of them. */
@@ -36,7 +36,7 @@ export class WantedNames {
   #lead(reading: string): void {
     let here = this.#start
     for (const code of codesOf(reading).flatMap((code) => folded(code).codes)) {
-      if (code === HIDDEN || MARK.test(String.fromCodePoint(code))) continue
+      if (code === HIDDEN || COMBINING_MARK.test(String.fromCodePoint(code))) continue
       const next = here.next.get(code) ?? newStep()
       here.next.set(code, next)
       here = next

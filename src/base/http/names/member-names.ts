@@ -56,11 +56,11 @@ function decoded(text: string): string {
     units.push(unit)
     decodeEnd(units)
   }
-  return textOf(units)
+  return textOfUnits(units)
 }
 
 /** Code points, units and bytes (`BYTE`) as a text. */
-export function textOf(units: readonly number[]): string {
+export function textOfUnits(units: readonly number[]): string {
   let text = ''
   for (let at = 0; at < units.length; at += 1) {
     const unit = units[at] ?? 0

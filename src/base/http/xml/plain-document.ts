@@ -7,7 +7,7 @@ import {
   type Declaration,
   malformed,
   parseXml,
-  type Place,
+  type XmlPosition,
   type RootExtent,
   type XmlLimits,
   type XmlListener,
@@ -58,9 +58,9 @@ export const ANSWER_LIMITS: XmlLimits = {
 
 /** Gets what a document holds while it is checked. It may refuse it by throwing a fault. */
 export interface ContentListener {
-  open(name: string, attributes: Attributes | undefined, scope: NamespaceScope, place: Place): void
-  text?(text: string, place: Place): void
-  close(place: Place): void
+  open(name: string, attributes: Attributes | undefined, scope: NamespaceScope, place: XmlPosition): void
+  text?(text: string, place: XmlPosition): void
+  close(place: XmlPosition): void
 }
 
 /** XML 1.1 takes the first two for line ends and forbids the others. In XML 1.0 they are characters like any other. */
@@ -68,11 +68,11 @@ const OTHERWISE_IN_1_1 = /[\u0085\u2028\u007F-\u009F]/
 
 /** Checks a service's own XML: it must be of the encoding that it declares, and well-formed by namespaces. */
 class DocumentCheck implements XmlListener {
-  readonly text: ((text: string, place: Place) => void) | undefined
+  readonly text: ((text: string, place: XmlPosition) => void) | undefined
   readonly #document: DecodedXml
   readonly #content: ContentListener | undefined
   readonly #scope = new NamespaceScope((why) => this.#refuse(why))
-  #place: Place | undefined
+  #place: XmlPosition | undefined
 
   constructor(document: DecodedXml, content: ContentListener | undefined) {
     this.#document = document
@@ -80,7 +80,7 @@ class DocumentCheck implements XmlListener {
     this.text = content?.text?.bind(content)
   }
 
-  declared({ encoding: declared, version = '1.0' }: Declaration, place: Place): void {
+  declared({ encoding: declared, version = '1.0' }: Declaration, place: XmlPosition): void {
     this.#place = place
     const { text, encoding } = this.#document
     if (encoding !== undefined && declared !== undefined && declared.toLowerCase() !== encoding)
@@ -89,17 +89,17 @@ class DocumentCheck implements XmlListener {
       this.#refuse(`the version ${printable(version)} gives characters of the document another meaning`)
   }
 
-  open(name: string, attributes: Attributes | undefined, place: Place): void {
+  open(name: string, attributes: Attributes | undefined, place: XmlPosition): void {
     this.#scope.enter(name, attributes)
     this.#content?.open(name, attributes, this.#scope, place)
   }
 
-  close(place: Place): void {
+  close(place: XmlPosition): void {
     this.#content?.close(place)
     this.#scope.leave()
   }
 
-  instruction(target: string, place: Place): void {
+  instruction(target: string, place: XmlPosition): void {
     if (target.includes(':'))
       throw malformed(place, `the instruction ${printable(target)} has a colon in its name`)
   }

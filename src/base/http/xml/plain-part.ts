@@ -3,7 +3,7 @@ import type { DecodedXml } from './decode.ts'
 import { declaredPrefix, localOf, type NamespaceScope } from './namespaces.ts'
 import { checkDocument, type ContentListener, type PlainXmlRules, ruleOf } from './plain-document.ts'
 import { escapeAttribute } from './syntax.ts'
-import type { Attributes, Place, RootExtent, XmlLimits } from './tree.ts'
+import type { Attributes, XmlPosition, RootExtent, XmlLimits } from './tree.ts'
 
 /**
  * What may be left out of a well-formed root, and CDATA, which may hold what looks like it. No other `<` of a well-formed
@@ -61,7 +61,12 @@ class PartFinder implements ContentListener {
     this.isParentThere = path.length === 1
   }
 
-  open(name: string, attributes: Attributes | undefined, scope: NamespaceScope, { position }: Place): void {
+  open(
+    name: string,
+    attributes: Attributes | undefined,
+    scope: NamespaceScope,
+    { position }: XmlPosition,
+  ): void {
     const depth = this.#depth++
     if (this.#matched !== depth || this.#path[depth] !== (this.#strip ? localOf(name) : name)) return
     this.#matched++
@@ -80,7 +85,7 @@ class PartFinder implements ContentListener {
     throw new Fault('answer_too_large', { detail: 'declarations of namespaces make it too long' })
   }
 
-  close({ position }: Place): void {
+  close({ position }: XmlPosition): void {
     if (this.#matched !== this.#depth--) return
     if (this.#matched-- === this.#path.length && this.#open) this.found.push({ ...this.#open, end: position })
   }

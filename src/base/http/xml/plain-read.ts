@@ -10,7 +10,7 @@ import {
   type PlainXmlRules,
   ruleOf,
 } from './plain-document.ts'
-import { type Attributes, type Place, type XmlElement, type XmlLimits, XmlTree } from './tree.ts'
+import { type Attributes, type XmlPosition, type XmlElement, type XmlLimits, XmlTree } from './tree.ts'
 
 /** Before the names of attributes in JSON. */
 export const ATTRIBUTE = '@'
@@ -30,7 +30,7 @@ class MappableTree extends XmlTree implements ContentListener {
     this.#strip = stripNamespaces
   }
 
-  open(name: string, attributes: Attributes | undefined, scope: NamespaceScope, place: Place): void {
+  open(name: string, attributes: Attributes | undefined, scope: NamespaceScope, place: XmlPosition): void {
     this.requireNoText(place)
     if (this.#strip && this.depth > 0) this.#checkStripped(name, scope, place)
     this.#checkNames(name, attributes, place)
@@ -38,16 +38,16 @@ class MappableTree extends XmlTree implements ContentListener {
     this.add(name, attributes, undefined, place)
   }
 
-  override close(place: Place): void {
+  override close(place: XmlPosition): void {
     super.close(place)
     if (this.#names.length > this.depth + 1) this.#names.length = this.depth + 1
   }
 
-  protected fault({ line, column }: Place, why: string): Fault {
+  protected fault({ line, column }: XmlPosition, why: string): Fault {
     return unmappable(` line ${line}, column ${column}: ${why}`)
   }
 
-  #checkStripped(name: string, scope: NamespaceScope, place: Place): void {
+  #checkStripped(name: string, scope: NamespaceScope, place: XmlPosition): void {
     const names = (this.#names[this.depth] ??= new Map<string, string>())
     const uri = scope.uriOf(name)
     const other = names.get(localOf(name))
@@ -56,13 +56,13 @@ class MappableTree extends XmlTree implements ContentListener {
       throw this.fault(place, `two elements of different namespaces are both ${printable(localOf(name))}`)
   }
 
-  #checkNames(name: string, attributes: Attributes | undefined, place: Place): void {
+  #checkNames(name: string, attributes: Attributes | undefined, place: XmlPosition): void {
     if (isSplit(name)) throw this.fault(place, `the name ${printable(name)} cannot be read`)
     for (const attribute in attributes)
       if (isSplit(attribute)) throw this.fault(place, `the name ${printable(attribute)} cannot be read`)
   }
 
-  #checkStrippedAttributes(attributes: Attributes, place: Place): void {
+  #checkStrippedAttributes(attributes: Attributes, place: XmlPosition): void {
     const seen = new Set<string>()
     for (const name in attributes) {
       if (declaredPrefix(name) !== undefined) continue

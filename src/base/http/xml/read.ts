@@ -10,8 +10,8 @@ import {
   type Declaration,
   malformed,
   parseXml,
-  type Place,
-  refused,
+  type XmlPosition,
+  malformedXml,
   type XmlElement,
   type XmlLimits,
   type XmlListener,
@@ -46,43 +46,43 @@ class MarkedTree extends XmlTree implements XmlListener {
   /** How many elements are open where the prefix `xsi` is declared; undefined: it is not. */
   #xsiFrom: number | undefined
 
-  declared({ encoding }: Declaration, place: Place): void {
+  declared({ encoding }: Declaration, place: XmlPosition): void {
     if (encoding !== undefined && encoding.toLowerCase() !== 'utf-8')
       throw malformed(place, 'the only encoding is UTF-8')
   }
 
-  instruction(_target: string, place: Place): void {
+  instruction(_target: string, place: XmlPosition): void {
     throw malformed(place, 'a processing instruction is not allowed')
   }
 
-  tag(name: string, place: Place): void {
+  tag(name: string, place: XmlPosition): void {
     if (name.includes(':')) throw malformed(place, `the element ${printable(name)} has a prefix`)
   }
 
-  attribute(name: string, place: Place): void {
+  attribute(name: string, place: XmlPosition): void {
     if (name === 'type' || name === 'xsi:nil' || name === 'xmlns' || DECLARES_PREFIX.test(name)) return
     throw malformed(place, `the attribute ${printable(name)} is not known; there are xmlns, xsi:nil and type`)
   }
 
-  open(name: string, attributes: Attributes | undefined, place: Place): void {
+  open(name: string, attributes: Attributes | undefined, place: XmlPosition): void {
     if (attributes !== undefined && declaresXsi(attributes, place)) this.#xsiFrom ??= this.depth
     const mark = attributes && markOf(attributes, this.#xsiFrom !== undefined, place)
     this.requireNoText(place)
     this.add(name, undefined, mark, place)
   }
 
-  override close(place: Place): void {
+  override close(place: XmlPosition): void {
     super.close(place)
     if (this.#xsiFrom !== undefined && this.depth <= this.#xsiFrom) this.#xsiFrom = undefined
   }
 
-  protected fault(place: Place, why: string): Fault {
+  protected fault(place: XmlPosition, why: string): Fault {
     return malformed(place, why)
   }
 }
 
 /** Namespaces in XML 1.0 §3 and §5: a prefix is bound to something, `xsi` to its own namespace. */
-function declaresXsi(attributes: Attributes, place: Place): boolean {
+function declaresXsi(attributes: Attributes, place: XmlPosition): boolean {
   for (const [name, value] of Object.entries(attributes)) {
     if (name.startsWith('xmlns:') && value === '')
       throw malformed(place, `${printable(name)} is bound to nothing`)
@@ -94,7 +94,7 @@ function declaresXsi(attributes: Attributes, place: Place): boolean {
   return attributes['xmlns:xsi'] !== undefined
 }
 
-function markOf(attributes: Attributes, xsi: boolean, place: Place): XmlMark | undefined {
+function markOf(attributes: Attributes, xsi: boolean, place: XmlPosition): XmlMark | undefined {
   const { type, 'xsi:nil': nil } = attributes
   if (nil !== undefined && isNil(nil, xsi, place)) {
     if (type !== undefined) throw malformed(place, 'xsi:nil and type contradict each other')
@@ -104,7 +104,7 @@ function markOf(attributes: Attributes, xsi: boolean, place: Place): XmlMark | u
   throw malformed(place, `the type ${printable(type)} is not known; there are ${[...MARKS].join(', ')}`)
 }
 
-function isNil(nil: string, xsi: boolean, place: Place): boolean {
+function isNil(nil: string, xsi: boolean, place: XmlPosition): boolean {
   if (!xsi) throw malformed(place, `xsi is not declared; write xmlns:xsi="${XSI}"`)
   const value = Object.hasOwn(NIL, nil) ? NIL[nil] : undefined
   if (value === undefined) throw malformed(place, 'xsi:nil is neither true nor false')
@@ -114,10 +114,10 @@ function isNil(nil: string, xsi: boolean, place: Place): boolean {
 const isMark = (type: string): type is XmlMark => MARKS.has(type)
 
 function readTree(bytes: Uint8Array, limits: BodyLimits, inOnePiece = false): XmlElement {
-  if (bytes.byteLength > limits.bytes) throw refused(`there are more than ${limits.bytes} bytes`)
+  if (bytes.byteLength > limits.bytes) throw malformedXml(`there are more than ${limits.bytes} bytes`)
   const text = decodeUtf8(bytes)
   checkText(text, limits)
-  if (doctypeOf(text, false) !== 'none') throw refused('a document type declaration is not allowed')
+  if (doctypeOf(text, false) !== 'none') throw malformedXml('a document type declaration is not allowed')
   const tree = new MarkedTree(inOnePiece ? text : undefined)
   parseXml(text, limits, tree)
   return tree.root

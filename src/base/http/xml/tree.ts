@@ -33,7 +33,7 @@ export interface XmlElement {
   readonly column: number
 }
 
-export interface Place {
+export interface XmlPosition {
   /** Counted from 1, as the column is. */
   readonly line: number
   readonly column: number
@@ -49,14 +49,14 @@ export interface Declaration {
 /** Gets what a document holds while it is parsed. It may refuse it by throwing a fault. */
 export interface XmlListener {
   /** Before the first element. */
-  declared?(declaration: Declaration, place: Place): void
+  declared?(declaration: Declaration, place: XmlPosition): void
   /** The name of a start tag, and then of each of its attributes, before the rest of the tag is read. */
-  tag?(name: string, place: Place): void
-  attribute?(name: string, place: Place): void
-  open(name: string, attributes: Attributes | undefined, place: Place): void
-  readonly text?: ((text: string, place: Place) => void) | undefined
-  close(place: Place): void
-  instruction(target: string, place: Place): void
+  tag?(name: string, place: XmlPosition): void
+  attribute?(name: string, place: XmlPosition): void
+  open(name: string, attributes: Attributes | undefined, place: XmlPosition): void
+  readonly text?: ((text: string, place: XmlPosition) => void) | undefined
+  close(place: XmlPosition): void
+  instruction(target: string, place: XmlPosition): void
 }
 
 /** Indexes in a document's text: of the root's first character, and behind its last one. */
@@ -66,14 +66,18 @@ export interface RootExtent {
 }
 
 /** The fault of a body that is no XML, or not of its dialect. Line and column are counted from 1. */
-export const malformed = ({ line, column }: Omit<Place, 'position'>, why: string, cause?: unknown): Fault => {
+export const malformed = (
+  { line, column }: Omit<XmlPosition, 'position'>,
+  why: string,
+  cause?: unknown,
+): Fault => {
   const place = `XML line ${line}, column ${column}`
   // `why` and the cause may repeat a name, or a word behind an "&" that was not escaped.
   return new Fault('body_malformed', { say: `${place}: ${why}`, detail: place, cause, quotes: true })
 }
 
 /** The same for all of the document. */
-export const refused = (why: string): Fault => new Fault('body_malformed', { say: `XML: ${why}` })
+export const malformedXml = (why: string): Fault => new Fault('body_malformed', { say: `XML: ${why}` })
 
 /**
  * What is checked before a text is parsed: a second byte order mark, which saxes would skip, and so would whoever reads
@@ -81,8 +85,8 @@ export const refused = (why: string): Fault => new Fault('body_malformed', { say
  * @throws Fault `body_malformed`
  */
 export function checkText(text: string, { references }: Pick<XmlLimits, 'references'>): void {
-  if (text.startsWith('\u{FEFF}')) throw refused('there is more than one byte order mark')
-  if (hasMoreReferences(text, references)) throw refused(`there are more than ${references} references`)
+  if (text.startsWith('\u{FEFF}')) throw malformedXml('there is more than one byte order mark')
+  if (hasMoreReferences(text, references)) throw malformedXml(`there are more than ${references} references`)
 }
 
 /**
@@ -204,11 +208,11 @@ export abstract class XmlTree {
     this.#document = document
   }
 
-  protected abstract fault(place: Place, why: string): Fault
+  protected abstract fault(place: XmlPosition, why: string): Fault
 
   /** To be asked for once the document has been parsed. */
   get root(): XmlElement {
-    if (this.#root === undefined) throw refused('the document has no element')
+    if (this.#root === undefined) throw malformedXml('the document has no element')
     return this.#root
   }
 
@@ -217,7 +221,7 @@ export abstract class XmlTree {
   }
 
   /** @throws the dialect's fault where the open element already holds text */
-  protected requireNoText(place: Place): void {
+  protected requireNoText(place: XmlPosition): void {
     const text = this.#open.at(-1)?.text ?? ''
     if (text !== '' && !isBlank(text)) throw this.fault(place, MIXED)
   }
@@ -227,7 +231,7 @@ export abstract class XmlTree {
     name: string,
     attributes: Attributes | undefined,
     mark: XmlMark | undefined,
-    { line, column, position }: Place,
+    { line, column, position }: XmlPosition,
   ): void {
     const element: OpenElement = {
       name,
@@ -248,14 +252,14 @@ export abstract class XmlTree {
     this.#open.push(element)
   }
 
-  text(text: string, place: Place): void {
+  text(text: string, place: XmlPosition): void {
     const element = this.#open.at(-1)
     if (element === undefined) return // saxes lets nothing but white space stand outside the root
     if (element.children.length === 0) element.text += text
     else if (!isBlank(text)) throw this.fault(place, MIXED)
   }
 
-  close(place: Place): void {
+  close(place: XmlPosition): void {
     const element = this.#open.pop()
     if (this.#document === undefined || element === undefined || element.text === '') return
     const to = this.#document.lastIndexOf('<', place.position - 1)

@@ -38,11 +38,11 @@ import { namesValues } from './schema/named-values.ts'
 import type { OfferedOperation } from './target/offered-operations.ts'
 import type { RedirectRules } from './target/redirects.ts'
 import { isForbiddenResponseHeader } from './response/response.ts'
-import type { ExchangeRules, RequestChanges, RequestRules } from './rules.ts'
+import type { ExchangeRules, RequestOverrides, RequestRules } from './rules.ts'
 import type { OperationUpstream } from './schema/schema.ts'
 import type { VaryingRules } from './target/varying-targets.ts'
 
-type TemplateRules = Pick<RequestChanges, 'path' | 'query' | 'headers'> & {
+type TemplateRules = Pick<RequestOverrides, 'path' | 'query' | 'headers'> & {
   readonly credentials?: Credentials | undefined
   readonly varying?: VaryingRules | undefined
   readonly redirects?: RedirectRules | undefined
@@ -51,7 +51,7 @@ type TemplateRules = Pick<RequestChanges, 'path' | 'query' | 'headers'> & {
 type RequestConfig = Pick<OperationUpstream, Exclude<keyof RequestRules, 'bodyUse'>>
 
 /** Compiles the keys that are given. @param at the section that holds them */
-function compileRequest(config: RequestConfig, at: KeyPath, problems: Problems): RequestChanges {
+function compileRequest(config: RequestConfig, at: KeyPath, problems: Problems): RequestOverrides {
   const { path, query, queryOnly, strictQuery, headers, requestHeaders, method, timeouts, retries } = config
   reportRequestHeaders(requestHeaders ?? [], [...at, 'requestHeaders'], problems)
   return {
@@ -70,7 +70,7 @@ function compileRequest(config: RequestConfig, at: KeyPath, problems: Problems):
 /** Merges by name what an operation and its backend say: where both have a name, the operation wins. */
 const mergeNamed = (
   shared: RequestRules,
-  own: RequestChanges,
+  own: RequestOverrides,
 ): Pick<RequestRules, 'query' | 'headers' | 'timeouts'> => ({
   query: own.query ? new Map([...shared.query, ...own.query]) : shared.query,
   headers: own.headers ? new Map([...shared.headers, ...own.headers]) : shared.headers,
@@ -189,7 +189,7 @@ function reportRequestHeaders(names: readonly string[], at: KeyPath, problems: P
 type ExchangeConfig = Omit<OperationUpstream, 'backend'>
 
 /** The keys that an operation sets. All others are the backend's. */
-type ExchangeChanges = Partial<Omit<ExchangeRules, 'timeouts'>> & RequestChanges
+type ExchangeChanges = Partial<Omit<ExchangeRules, 'timeouts'>> & RequestOverrides
 
 /** Compiles the keys of a backend or operation (C8.7) that are given. @param at the section that holds them */
 export function compileExchange(

@@ -15,7 +15,7 @@ import type { HttpUrl } from '../../../base/http/head/reference.ts'
 import { Fault } from '../../../base/kernel/faults.ts'
 import { NOT_SENT, type UpstreamReader } from '../../upstream/reader.ts'
 import type { UpstreamRequest, UpstreamTimeouts } from '../../upstream/request.ts'
-import { authorize, type Authorized } from './auth/credentials.ts'
+import { credentialsFor, type Authorized } from './auth/credentials.ts'
 import { type Redirectable, type Redirected, type Redirects, urlOf } from './target/redirects.ts'
 import { isConnectionFault, isTimeout, unsent, upstreamFault } from './response/response.ts'
 import { NONE_TRIED, type Tried, type UpstreamTarget, type UpstreamTargets } from './target/targets.ts'
@@ -179,7 +179,7 @@ export class CallForwarding<T = BackendAnswer> implements Forwarding, UpstreamRe
     const { credentials, line } = this.#authorized
     if (!credentials.refused(line) || this.#retries === 0 || this.#isRenewed) return undefined
     this.#isRenewed = true
-    return Promise.resolve(authorize(this.#call, credentials))
+    return Promise.resolve(credentialsFor(this.#call, credentials))
   }
 
   answered(response: UpstreamResponse): void {

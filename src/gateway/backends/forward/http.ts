@@ -22,7 +22,7 @@ import type { Clock } from '../../../base/kernel/clock.ts'
 import { type FaultCode, toFault } from '../../../base/kernel/faults.ts'
 import type { UpstreamTimeouts } from '../../upstream/request.ts'
 import { compileQueryTemplate, placeholdersOf, type QueryTemplate } from '../templates/places.ts'
-import { authorize, type Authorized } from './auth/credentials.ts'
+import { credentialsFor, type Authorized } from './auth/credentials.ts'
 import { maskedRules, maskedTargets, sentRequest, tryCredentials } from './preview.ts'
 import { CallForwarding, type ForwardingBackend, type ResponseSource } from './forwarding.ts'
 import { searchedPlaces } from './response/own-errors.ts'
@@ -40,7 +40,7 @@ import {
   unsent,
 } from './response/response.ts'
 import type { ExchangeRules, HttpBackendRules } from './rules.ts'
-import { Successes } from './success.ts'
+import { SuccessReader } from './success.ts'
 import { checkHealth, UpstreamTarget, UpstreamTargets } from './target/targets.ts'
 import { compileHoldsAddress, LinkHeaders, type LinkRules } from './target/upstream-addresses.ts'
 import { type CallTargets, VaryingTargets } from './target/varying-targets.ts'
@@ -72,7 +72,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
   readonly timeouts: UpstreamTimeouts | undefined
   readonly #refusals: Refusals
   /** Undefined: all successes are alike. */
-  readonly #successes: Successes | undefined
+  readonly #successes: SuccessReader | undefined
   /** Undefined: no headers pass beyond the defaults. */
   readonly #links: LinkHeaders | undefined
   readonly redirects: Redirects | undefined
@@ -107,7 +107,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
     this.#ownQuery = same === undefined ? this.#queryOfOwn() : same.#ownQuery
     this.timeouts = owner === undefined ? undefined : rules.timeouts
     this.#refusals = new Refusals(rules, clock)
-    this.#successes = Successes.of(rules, this.#refusals)
+    this.#successes = SuccessReader.of(rules, this.#refusals)
     this.#links = rules.responseHeaders.length === 0 ? undefined : new LinkHeaders(linkRules(rules))
     this.redirects = this.#compileRedirects()
     const { healthCheck, host } = rules
@@ -246,7 +246,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
   /** Postern's credentials; a promise only where a token has to be fetched first. */
   authorize(call: Call): Authorized | undefined | Promise<Authorized> {
     const { credentials } = this.rules
-    return credentials === undefined ? undefined : authorize(call, credentials)
+    return credentials === undefined ? undefined : credentialsFor(call, credentials)
   }
 
   /** The headers of C8.2, but for our credentials; a promise only where a token has to be signed first. */

@@ -32,7 +32,7 @@ export interface RequestRules extends RequestTemplates {
 }
 
 /** The rules for a request that a section sets. The others are the backend's, or the request stays as the client sent it. */
-export type RequestChanges = Partial<Omit<RequestRules, 'timeouts'>> & {
+export type RequestOverrides = Partial<Omit<RequestRules, 'timeouts'>> & {
   readonly timeouts?: Partial<UpstreamTimeouts>
 }
 

@@ -45,7 +45,7 @@ const OF_BYTES: ReadonlySet<string> = new Set([
 ])
 
 /** Successes of an upstream that differ from one to the other (C8.8): in their type, or in whether they are one. */
-export class Successes {
+export class SuccessReader {
   readonly #rules: SuccessRules
   readonly #refusals: Refusals
   readonly #places: ErrorPlaces | undefined
@@ -63,8 +63,8 @@ export class Successes {
   }
 
   /** Undefined: `successBody` alone says what they are. */
-  static of(rules: SuccessRules, refusals: Refusals): Successes | undefined {
-    return isPlain(rules) ? undefined : new Successes(rules, refusals)
+  static of(rules: SuccessRules, refusals: Refusals): SuccessReader | undefined {
+    return isPlain(rules) ? undefined : new SuccessReader(rules, refusals)
   }
 
   /** @throws Fault `upstream_broken` for an answer that is not as the configuration says */

@@ -3,7 +3,7 @@ import { REFERRED_BEGINS } from '../../../base/config/schema.ts'
 import {
   MASK,
   type Placeholder,
-  type Reference,
+  type TemplateReference,
   type Template,
   type TemplatePart,
   type TemplateText,
@@ -66,7 +66,7 @@ const referred = (token: string): TemplatePart => ({
 const POINTER = new RegExp(POINTER_PATTERN)
 
 /** @returns what is wrong with it, if anything is */
-function referenceOf(written: string): Reference | string {
+function referenceOf(written: string): TemplateReference | string {
   const [, name = '', mark = '', rest = ''] = /^([A-Za-z0-9_]+)(\.\.\.|[./])?(.*)$/s.exec(written) ?? []
   if (mark === '...') return { kind: 'segments', name }
   if (mark === '.')
@@ -100,7 +100,7 @@ export const placeholdersIn = (template: Template): readonly Placeholder[] =>
   template.filter((part) => part.kind === 'placeholder')
 
 /** The text without its placeholders. */
-export const textOf = (template: Template): string =>
+export const fixedText = (template: Template): string =>
   template.map((part) => (part.kind === 'text' ? part.text : '')).join('')
 
 /** The placeholder that is all of the text; undefined if the text has anything else. */

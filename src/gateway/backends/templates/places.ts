@@ -21,7 +21,7 @@ import {
   parseTemplate,
   placeholdersIn,
   solePlaceholder,
-  textOf,
+  fixedText,
 } from './parse.ts'
 import { actionSegments, asText, findValue, isClients, unsendable } from './sources.ts'
 
@@ -182,7 +182,11 @@ function compilePlaceholder(placeholder: Placeholder, encode: Encoding['value'],
 }
 
 /** @param whole the text of which it is a part, without placeholders */
-function compileTemplate(template: Template, { value, whole }: Encoding, around = textOf(template)): Filled {
+function compileTemplate(
+  template: Template,
+  { value, whole }: Encoding,
+  around = fixedText(template),
+): Filled {
   const filled = joined(
     template.map((part) => {
       if (part.kind === 'text') return part.text
@@ -229,7 +233,7 @@ export function compilePathTemplate(source: string): PathTemplate | string {
 }
 
 function pathOf(segments: readonly Template[]): PathTemplate {
-  const text = segments.map(textOf).join('/')
+  const text = segments.map(fixedText).join('/')
   const path = joined(segments.flatMap((segment) => compileSegment(segment, text)))
   return {
     segments,
@@ -248,7 +252,7 @@ function parseSegment(text: string, around: Around): Template | string {
   if (text === '.' || text === '..') return 'has a segment of dots'
   const segment = parseTemplate(text, around)
   if (typeof segment === 'string') return segment
-  return LITERAL.test(textOf(segment))
+  return LITERAL.test(fixedText(segment))
     ? segment
     : 'has characters that may not stand in a path as they are; a query goes into `query`'
 }

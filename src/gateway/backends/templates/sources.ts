@@ -1,7 +1,7 @@
 /** What placeholders stand for in a call (C8.7). */
 import type { Call } from '../../../base/contracts/calls/backend.ts'
 import type { BusinessValues } from '../../../base/contracts/people/places.ts'
-import type { Placeholder, Reference } from '../../../base/contracts/calls/templates.ts'
+import type { Placeholder, TemplateReference } from '../../../base/contracts/calls/templates.ts'
 import { type JsonValue, pointerText, scalarText } from '../../../base/http/body/json.ts'
 import { decodeSegment } from '../../../base/http/head/request-target.ts'
 import { Fault } from '../../../base/kernel/faults.ts'
@@ -46,7 +46,7 @@ const own = <T>(values: Readonly<Record<string, T>>, name: string): T | undefine
  * Finds the value of a placeholder, decoded; undefined where the call has none. A value that the business lacks is a Fault
  * `business_value_missing`.
  */
-export function findValue(to: Reference): FindValue {
+export function findValue(to: TemplateReference): FindValue {
   switch (to.kind) {
     case 'name': {
       const builtIn = own(BUILT_IN, to.name)
@@ -72,7 +72,7 @@ function missingValue({ secrets }: BusinessValues, name: string): never {
 }
 
 /** Whether a client chooses a value: then a value that is not sent is the client's mistake, 400. */
-export const isClients = (to: Reference): boolean =>
+export const isClients = (to: TemplateReference): boolean =>
   to.kind === 'name' ? to.name === 'action' || !isBuiltIn(to.name) : to.kind !== 'value'
 
 /**
@@ -87,7 +87,7 @@ export const unsendable = ({ written, to }: Placeholder, why: string): Fault =>
     : new Fault('unsendable_value', { detail: `{${written}} cannot be sent: it ${why}`, unchanged: true })
 
 /** The client's name for it. */
-function describe(to: Reference): string {
+function describe(to: TemplateReference): string {
   if (to.kind !== 'body') return to.name
   return to.pointer.length === 0 ? 'the body' : `${pointerText(to.pointer)} in the body`
 }

@@ -1,7 +1,7 @@
 /** The editors of everything in the directory, as one kind of thing (C11.5.1). */
 import type { Access } from '../../../base/contracts/people/people.ts'
 import type { ConfiguredBusiness } from '../../../base/contracts/people/places.ts'
-import type { Page } from '../../../base/contracts/records/store.ts'
+import type { PageQuery } from '../../../base/contracts/records/store.ts'
 import { ClientEditor } from './client-editor.ts'
 import { checkScopes } from '../records/references.ts'
 import {
@@ -157,7 +157,7 @@ export class RoleEditor extends RecordEditor<RoleRecord, Access> {
  */
 export interface NounEditor {
   show(key: string): Promise<FoundRecord<object>>
-  list(page: Page): Promise<ListedPage<FoundRecord<object>>>
+  list(page: PageQuery): Promise<ListedPage<FoundRecord<object>>>
   planAdd(written: object): Promise<PlannedAdd>
   plan(key: string, changes: ChangesOf): Promise<PlannedChange>
   planSwitch(key: string, disabled: boolean): Promise<PlannedChange>

@@ -1,5 +1,5 @@
 /** Editors of what a mark can disable: clients and users, also those that no command changes (records/marks.ts). */
-import type { Entry, Page } from '../../../base/contracts/records/store.ts'
+import type { Entry, PageQuery } from '../../../base/contracts/records/store.ts'
 import type { Ended } from '../../../base/contracts/records/tokens.ts'
 import {
   DirectoryRefusal,
@@ -13,7 +13,7 @@ import { type Markable, markKindOf, marksAmong, type MarkValue } from '../record
 import { NOUNS } from './nouns.ts'
 import { writtenForm } from '../records/read-records.ts'
 import { RecordEditor, type RecordKind, sum, type Switchable } from './record-editor.ts'
-import { announce } from '../records/stored-directory.ts'
+import { announceChange } from '../records/stored-directory.ts'
 
 /** Somebody who is to be marked, or not to be any more. */
 interface Marking<R> {
@@ -79,7 +79,7 @@ export abstract class MarkableEditor<R extends Switchable, C> extends RecordEdit
     return withMark(this.#foundElsewhere(key, subjects), mark)
   }
 
-  override async list(page: Page): Promise<ListedPage<FoundRecord<R>>> {
+  override async list(page: PageQuery): Promise<ListedPage<FoundRecord<R>>> {
     const { items, next } = await super.list(page)
     const names = items.map(({ key }) => key)
     const marks = await marksAmong(this.parts.store, this.#what, names, page)
@@ -156,7 +156,7 @@ export abstract class MarkableEditor<R extends Switchable, C> extends RecordEdit
   }
 
   #announceMark(key: string): Promise<void> {
-    return announce(this.parts, { [this.#what]: key, mark: true })
+    return announceChange(this.parts, { [this.#what]: key, mark: true })
   }
 }
 

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { didYouMeanOfFew } from '../../../base/config/problem-text.ts'
 import { type Problem, Problems } from '../../../base/config/problems.ts'
-import type { Entry, IndexValues, Page, StoredValue } from '../../../base/contracts/records/store.ts'
+import type { Entry, IndexValues, PageQuery, StoredValue } from '../../../base/contracts/records/store.ts'
 import type { Ended } from '../../../base/contracts/records/tokens.ts'
 import { byKey } from '../../../base/kernel/key-order.ts'
 import {
@@ -22,7 +22,7 @@ import { type Holdings, type Loss, lossesBetween } from '../records/holdings.ts'
 import { keyOfNames, type Noun, type NounName, NOUNS } from './nouns.ts'
 import { problemsAt, readRecord, type RecordProblems, writtenForm } from '../records/read-records.ts'
 import { stored } from '../records/schema.ts'
-import { announce } from '../records/stored-directory.ts'
+import { announceChange } from '../records/stored-directory.ts'
 
 export interface Switchable {
   readonly disabled: boolean
@@ -122,10 +122,10 @@ export class RecordEditor<R extends Switchable, C> {
   }
 
   /** One page of both layers, in the order of keys: one look into the store, and one at the keys of the configuration. */
-  async list(page: Page): Promise<ListedPage<FoundRecord<R>>> {
+  async list(page: PageQuery): Promise<ListedPage<FoundRecord<R>>> {
     const configured = this.kind.configured(this.parts)
     // One more than the page has: it shows whether another page follows.
-    const wanted: Page = { ...page, limit: page.limit + 1 }
+    const wanted: PageQuery = { ...page, limit: page.limit + 1 }
     const stored = await this.parts.store.list(this.kind.kind, wanted)
     const found = [
       ...entriesOn(configured, wanted).map((entry) => this.ofConfiguration(...entry)),
@@ -252,7 +252,7 @@ export class RecordEditor<R extends Switchable, C> {
   }
 
   protected announce(key: string): Promise<void> {
-    return announce(this.parts, { [this.kind.what]: key })
+    return announceChange(this.parts, { [this.kind.what]: key })
   }
 
   protected ofStore({ key, value, version }: Pick<Entry, 'key' | 'value' | 'version'>): FoundRecord<R> {
@@ -368,7 +368,7 @@ function inOrder(configured: ReadonlyMap<string, unknown>): readonly string[] {
 
 function entriesOn<C>(
   configured: ReadonlyMap<string, C>,
-  { prefix = '', after, limit }: Page,
+  { prefix = '', after, limit }: PageQuery,
 ): readonly (readonly [key: string, configured: C])[] {
   const entries: (readonly [string, C])[] = []
   for (const key of inOrder(configured)) {

@@ -130,7 +130,7 @@ interface VerificationRules {
   readonly timer?: ((ms: number) => Promise<void>) | undefined
 }
 
-export const systemTimer = (ms: number): Promise<void> => delay(ms, undefined, { ref: false })
+export const pauseFor = (ms: number): Promise<void> => delay(ms, undefined, { ref: false })
 
 /**
  * Runs verifications of passwords a few at a time (C6.3.5). One that can't succeed, because nobody has the name, takes as
@@ -145,7 +145,7 @@ export class VerificationQueue {
   #measured = 0
 
   constructor(rules: VerificationRules) {
-    const { atOnce, waiting, doubtfulWaiting, expected, timer = systemTimer } = rules
+    const { atOnce, waiting, doubtfulWaiting, expected, timer = pauseFor } = rules
     this.#queue = new HashQueue({ concurrent: atOnce, ordinary: waiting, doubtful: doubtfulWaiting })
     this.#rules = rules
     this.#retryAfter = Math.max(1, Math.ceil((waiting * expected) / 1000 / atOnce))

@@ -6,7 +6,14 @@
  * own records.
  */
 import type { Client, People, User } from '../../../base/contracts/people/people.ts'
-import type { Change, Entry, Feed, Page, Store, StoredValue } from '../../../base/contracts/records/store.ts'
+import type {
+  Change,
+  Entry,
+  Feed,
+  PageQuery,
+  Store,
+  StoredValue,
+} from '../../../base/contracts/records/store.ts'
 import { outsideBudgets } from '../../../base/kernel/store-budget.ts'
 import { byKey } from '../../../base/kernel/key-order.ts'
 import { DIRECTORY_TOPIC, everyRecord } from './stored-directory.ts'
@@ -59,7 +66,7 @@ export async function marksAmong(
   store: Pick<Store, 'list'>,
   what: Markable,
   names: readonly string[],
-  { limit, ...page }: Page,
+  { limit, ...page }: PageQuery,
 ): Promise<ReadonlyMap<string, Entry>> {
   const last = names.at(-1)
   const found = new Map<string, Entry>()

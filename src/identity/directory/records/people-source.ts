@@ -62,7 +62,7 @@ export interface PeopleSource {
 }
 
 /** The source that a configuration has. */
-export const sourceOf = (
+export const peopleSourceOf = (
   directory: DirectoryConfig,
   sources: readonly PeopleSource[],
 ): PeopleSource | undefined => sources.find(({ configOf }) => configOf(directory) !== undefined)

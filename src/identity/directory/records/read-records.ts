@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs'
-import { type KeyPath, type Place, type Problem, Problems } from '../../../base/config/problems.ts'
+import { type KeyPath, type SourceLocation, type Problem, Problems } from '../../../base/config/problems.ts'
 import { MARK, type Static, type TSchema, viewOf } from '../../../base/config/schema.ts'
 import { type ConfigNode, nodeOf } from '../../../base/config/tree.ts'
 import { type Environment, load } from '../../../base/config/validate.ts'
@@ -132,7 +132,7 @@ function parseLine(text: string, problems: RecordProblems): unknown {
 
 type Convert<T> = (value: unknown, line: number, problems: RecordProblems) => T | undefined
 
-function nodeOrReport(value: unknown, at: Place, problems: RecordProblems): ConfigNode | undefined {
+function nodeOrReport(value: unknown, at: SourceLocation, problems: RecordProblems): ConfigNode | undefined {
   try {
     return nodeOf(value, at)
   } catch (thrown) {

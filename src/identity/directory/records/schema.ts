@@ -50,11 +50,11 @@ const code = (description: string) =>
   text({ description, pattern: CODE_PATTERN, expected: 'a code that can stand in a path, such as "ACME"' })
 
 /** The name of a business, a fund or a client: it is shown on pages and in tables. */
-export const NAME_PATTERN = `^${ON_ONE_LINE}{1,256}$`
+export const DISPLAY_NAME_PATTERN = `^${ON_ONE_LINE}{1,256}$`
 export const NAME_EXPECTED = `a text of at most 256 characters on one line, ${WITHOUT_CONTROLS}`
 
 const nameForPeople = (description: string) =>
-  text({ description, pattern: NAME_PATTERN, expected: NAME_EXPECTED })
+  text({ description, pattern: DISPLAY_NAME_PATTERN, expected: NAME_EXPECTED })
 
 const claimOfName = (description: string) =>
   text({ description, pattern: `^[^${DIRECTION_CONTROLS}]*$`, expected: `a name ${WITHOUT_CONTROLS}` })

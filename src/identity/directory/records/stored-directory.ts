@@ -39,7 +39,7 @@ export const DIRECTORY_TOPIC = 'directory'
 const ANNOUNCED_FOR = 60 * 60 * 1000
 
 /** Announces to every process that a record has changed. Rejects with Fault `identity_unavailable`. */
-export const announce = (
+export const announceChange = (
   { feed, clock }: { readonly feed: Pick<Feed, 'append'>; readonly clock: Clock },
   changed: StoredValue,
 ): Promise<void> => feed.append(DIRECTORY_TOPIC, changed, clock.now() + ANNOUNCED_FOR)

@@ -13,7 +13,7 @@ import { Fault } from '../../../base/kernel/faults.ts'
 import { outsideBudgets, waitInBudget } from '../../../base/kernel/store-budget.ts'
 import { BUSINESS, FUND, fundKey, type FundRecord, readBusiness, readFund, stored } from './schema.ts'
 import { areOpen, openValues } from './values.ts'
-import { announce, DIRECTORY_TOPIC, everyPage } from './stored-directory.ts'
+import { announceChange, DIRECTORY_TOPIC, everyPage } from './stored-directory.ts'
 
 /** The length of values that counts as one fund, in characters. */
 const A_FUND = 200
@@ -366,7 +366,7 @@ export class StoredPlaces implements Places {
     const key = fundKey(code, fund)
     const value = stored({ business: code, code: fund, disabled: false })
     if (await store.create(FUND, key, { value, indexes: { business: code } }))
-      await announce(this.#parts, { fund: key })
+      await announceChange(this.#parts, { fund: key })
   }
 
   /** The business from the store, or from a recent reading. If the store cannot be reached, an older reading still counts. */

@@ -29,7 +29,7 @@ import {
 
 const SUCCESSORS = 'successors'
 /** The record that distinguishes one store from another. */
-export const STORE = 'store'
+export const STORE_RECORD = 'store'
 const ID = 'id'
 
 export type KeyStore = Pick<Store, 'list' | 'find' | 'create' | 'replace' | 'remove'>
@@ -237,7 +237,7 @@ export class SealedKeys implements KeyPlace {
   }
 
   async #nameStore(): Promise<string> {
-    await this.#store.create(STORE, ID, { value: { id: newSecret(ID_BYTES) } })
+    await this.#store.create(STORE_RECORD, ID, { value: { id: newSecret(ID_BYTES) } })
     const id = await this.#readStoreId()
     if (id === undefined)
       throw new KeyError('The record that names the store is damaged. Restore it from a backup.')
@@ -245,7 +245,7 @@ export class SealedKeys implements KeyPlace {
   }
 
   async #readStoreId(): Promise<string | undefined> {
-    const id = (await this.#store.find(STORE, ID))?.value['id']
+    const id = (await this.#store.find(STORE_RECORD, ID))?.value['id']
     return typeof id === 'string' ? id : undefined
   }
 

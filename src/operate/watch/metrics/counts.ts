@@ -123,7 +123,7 @@ class FamilyCounts {
 export const UNKNOWN = 'other'
 
 /** The position of a known word; for all other words the last position. */
-export function placesOf(words: readonly string[]): (word: string) => number {
+export function positionsOf(words: readonly string[]): (word: string) => number {
   const places = new Map(words.map((word, at) => [word, at]))
   const last = words.length - 1
   return (word) => places.get(word) ?? last

@@ -1,7 +1,7 @@
 /** What identity counts of clients, their keys and proofs: one table of families and the values of their labels. */
 import { CLIENT_AUTH_METHODS } from '../../../base/contracts/people/people.ts'
 import type { IdentityCount, Recorder } from '../../../base/contracts/records/recorder.ts'
-import { type Counts, placesOf, UNKNOWN } from './counts.ts'
+import { type Counts, positionsOf, UNKNOWN } from './counts.ts'
 import { FAMILIES } from './families.ts'
 
 /** In the order of the family's labels. */
@@ -29,7 +29,7 @@ export function planIdentityCounts(counts: Counts): NonNullable<Recorder['count'
     const family = FAMILIES[name as keyof typeof LABELS]
     const known = values.map((each) => [...each, UNKNOWN])
     const axes = family.labels.map((label, at) => ({ [label]: known[at] ?? [] }))
-    const rows = known.map((each) => placesOf(each))
+    const rows = known.map((each) => positionsOf(each))
     const series = counts.plan(family, ...axes)
     const count = (labels: readonly string[]): void => {
       const [first = 0, second = 0] = rows.map((place, at) => place(labels[at] ?? UNKNOWN))

@@ -12,7 +12,7 @@ import type {
   UpstreamEvent,
 } from '../../../base/contracts/records/recorder.ts'
 import { AUDIT_GROUPS, type AuditEvent, groupOf } from '../../../base/kernel/audit-events.ts'
-import { type Axis, Counts, placesOf, UNKNOWN } from './counts.ts'
+import { type Axis, Counts, positionsOf, UNKNOWN } from './counts.ts'
 import { FAMILIES } from './families.ts'
 import { planIdentityCounts } from './identity-counts.ts'
 import { type GaugeSource, reading } from './gauges.ts'
@@ -89,7 +89,7 @@ export function compileMetrics(names: MetricNames): Metrics {
 function planTokens(counts: Counts, grants: readonly string[]): (event: TokenEvent) => void {
   const known = [...grants, 'none']
   const tokens = counts.plan(FAMILIES.tokens, { grant: known }, { result: TOKEN_RESULTS })
-  const [grantAt, resultAt] = [placesOf(known), placesOf(TOKEN_RESULTS)]
+  const [grantAt, resultAt] = [positionsOf(known), positionsOf(TOKEN_RESULTS)]
   return ({ grant, result }) => tokens.add(1, grantAt(grant), resultAt(result))
 }
 
@@ -99,7 +99,7 @@ function planBackends(counts: Counts, { backends, reasons }: MetricNames): (even
   const calls = counts.plan(FAMILIES.backendCalls, { backend: known }, { outcome: outcomes })
   const durations = counts.plan(FAMILIES.upstreamDuration, { backend: known })
   for (const at of backends.keys()) calls.show(at, outcomes.indexOf(ANSWERED))
-  const [backendAt, outcomeAt] = [placesOf(known), placesOf(outcomes)]
+  const [backendAt, outcomeAt] = [positionsOf(known), positionsOf(outcomes)]
   return ({ backend, outcome, ms }) => {
     calls.add(1, backendAt(backend), outcomeAt(outcome))
     durations.observe(ms / 1000, backendAt(backend))
@@ -111,7 +111,7 @@ function planUpstreams(
   backends: readonly string[],
 ): (backend: string, event: UpstreamEvent) => void {
   const known = [...backends, UNKNOWN]
-  const backendAt = placesOf(known)
+  const backendAt = positionsOf(known)
   const events = {
     retry: counts.plan(FAMILIES.upstreamRetries, { backend: known }),
     ejection: counts.plan(FAMILIES.upstreamEjections, { backend: known }),
@@ -123,7 +123,7 @@ function planTunnels(counts: Counts, backends: readonly string[]) {
   const known = [...backends, UNKNOWN]
   const open = known.map(() => 0)
   const ended = counts.plan(FAMILIES.tunnelsEnded, { backend: known }, { end: TUNNEL_ENDS })
-  const [backendAt, endAt] = [placesOf(known), placesOf(TUNNEL_ENDS)]
+  const [backendAt, endAt] = [positionsOf(known), positionsOf(TUNNEL_ENDS)]
   const count = ({ backend, end }: TunnelEvent): void => {
     const at = backendAt(backend)
     open[at] = (open[at] ?? 0) + (end === undefined ? 1 : -1)
@@ -179,7 +179,7 @@ function entriesOf(actions: readonly NamedAction[]) {
       door: [...DOORS, ...areas.map(() => DOORS[0])],
       area: [...DOORS.map(() => ''), ...areas],
     },
-    doorAt: placesOf(DOORS),
+    doorAt: positionsOf(DOORS),
     /** By slot of the action: the number of its area's row. */
     bySlot: Uint32Array.from(actions, ({ area }) => places.get(area) ?? 0),
   }
@@ -208,7 +208,7 @@ function planDecisions(
   rows: ActionRows,
 ): (event: DecisionEvent) => void {
   const { axis, doorAt, bySlot } = entriesOf(actions)
-  const methodAt = placesOf(METHODS)
+  const methodAt = positionsOf(METHODS)
   const requests = counts.plan(FAMILIES.requests, axis, { method: METHODS }, { status: STATUSES })
   // One histogram for each area, which its actions share: one for each action would be thousands of series.
   const totals = counts.plan(FAMILIES.requestDuration, axis, { class: STATUS_CLASSES })
@@ -234,7 +234,7 @@ function planReasons(
   { rows, bySlot }: ActionRows,
 ): (slot: number, code: string | undefined) => void {
   const known = [ALLOWED, ...reasons, UNKNOWN]
-  const reasonAt = placesOf(known)
+  const reasonAt = positionsOf(known)
   const decisions = counts.plan(FAMILIES.decisions, axisOf([...rows, NO_ACTION]), { reason: known })
   // From 0 on, each action's success, and each reason where there is no action: a first call is seen as a step.
   for (const row of rows.keys()) decisions.show(row, reasonAt(ALLOWED))
@@ -280,7 +280,7 @@ function planReported(
   { rows, bySlot }: ActionRows,
 ): (event: DecisionEvent) => void {
   const known = [...reasons, UNKNOWN]
-  const reasonAt = placesOf(known)
+  const reasonAt = positionsOf(known)
   const open = new Set(reportOnly)
   const own = [...rows.keys()].filter((row) => open.has(rows[row]?.area ?? ''))
   const shown = [

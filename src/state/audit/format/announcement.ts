@@ -9,7 +9,7 @@ import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promise
 import { join } from 'node:path'
 import type { Recorder } from '../../../base/contracts/records/recorder.ts'
 import { hasCode } from '../../../base/kernel/thrown.ts'
-import { type AuditKeys, isSignedBy } from './keys.ts'
+import { type AuditKeys, isAuditSignature } from './keys.ts'
 import { syncFolder } from './segment.ts'
 
 /** The announcement that the first record of each segment of a writer names. */
@@ -132,7 +132,7 @@ const writersIn = (entries: readonly Dirent[]): readonly string[] =>
 
 function readAnnouncement(text: string, writer: string, key: KeyObject): FoundAnnouncement {
   const [, members = '', own = '', signature = ''] = LINE.exec(text) ?? []
-  if (hash('sha256', `${members}}`, 'base64url') !== own || !isSignedBy(own, signature, key))
+  if (hash('sha256', `${members}}`, 'base64url') !== own || !isAuditSignature(own, signature, key))
     return { writer }
   const named = (JSON.parse(`${members}}`) as { readonly writer?: unknown }).writer
   return named === writer ? { writer, hash: own } : { writer }

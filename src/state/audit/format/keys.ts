@@ -132,7 +132,7 @@ export async function readPublicKey(path: string): Promise<KeyObject> {
 }
 
 /** Whether a signature of `AuditKeys.sign` is of this key. */
-export const isSignedBy = (text: string, signature: string, key: KeyObject): boolean =>
+export const isAuditSignature = (text: string, signature: string, key: KeyObject): boolean =>
   verify(null, Buffer.from(text), key, Buffer.from(signature, 'base64url'))
 
 /** The key of `hashBody`. Made once: a hash under a text costs 0.3 µs more. */

@@ -6,7 +6,7 @@ import { type FileHandle, mkdir, open, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isJsonObject, type JsonValue } from '../../../base/http/body/json.ts'
 import { hasCode } from '../../../base/kernel/thrown.ts'
-import { type AuditKeys, isSignedBy, PUBLIC_KEY_FILE, restoreAuditKeys } from './keys.ts'
+import { type AuditKeys, isAuditSignature, PUBLIC_KEY_FILE, restoreAuditKeys } from './keys.ts'
 import { DisplacedError, type FileIdentity, isSameFile, syncFolder } from './segment.ts'
 
 export const MANIFEST_FILE = 'manifest.jsonl'
@@ -122,7 +122,7 @@ const isPlace = (value: JsonValue): boolean =>
 export const isSignedLine = (
   { hash: lineHash, signature }: Pick<ManifestLine, 'hash' | 'signature'>,
   key: KeyObject,
-): boolean => isSignedBy(lineHash, signature, key)
+): boolean => isAuditSignature(lineHash, signature, key)
 
 /** The manifest cannot be continued, so the service must not start. The message says what an operator can do. */
 class ManifestError extends Error {

@@ -126,7 +126,7 @@ function attempt(work: () => void): void {
 }
 
 /** A segment that is being written. Its methods throw the system's errors; it must be abandoned then. */
-export class Segment {
+export class OpenSegment {
   readonly #lines: AppendedFile
   readonly #beside: AppendedFile
 
@@ -136,7 +136,7 @@ export class Segment {
   }
 
   /** Opens both files, which must not exist. With `durable`, also a power cut leaves them in their folder. */
-  static async open(place: SegmentPlace, durable: boolean): Promise<Segment> {
+  static async open(place: SegmentPlace, durable: boolean): Promise<OpenSegment> {
     const path = join(place.folder, segmentName(place))
     const day = dirname(path)
     mkdirSync(day, { recursive: true, mode: 0o700 })
@@ -145,7 +145,7 @@ export class Segment {
     try {
       beside = new AppendedFile(besideOf(path))
       if (durable) for (const folder of [day, place.folder]) await syncFolder(folder)
-      return new Segment(lines, beside)
+      return new OpenSegment(lines, beside)
     } catch (error) {
       lines.remove()
       beside?.remove()

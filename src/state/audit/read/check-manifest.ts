@@ -27,7 +27,7 @@ export interface Finding {
 /** Findings that are shown one by one. The others are counted. */
 const MOST_FINDINGS = 1000
 
-export class Findings {
+export class TrailFindings {
   readonly list: Finding[] = []
   count = 0
 
@@ -69,7 +69,7 @@ interface ManifestCheckParts {
   readonly key: KeyObject
   /** The anchors that were signed with the key. */
   readonly anchors: readonly AnchorAt[]
-  readonly findings: Findings
+  readonly findings: TrailFindings
 }
 
 /** Throws the system's error. */

@@ -1,9 +1,9 @@
 /** Checks the segments of one writer: its chain, what was signed of it, and the personal values (C12.4.6). */
 import { MANIFEST_FILE, type RemovedSegment } from '../format/manifest.ts'
 import { besideOf, segmentName } from '../format/segment.ts'
-import { type Findings, type HeadAt, recordsFrom } from './check-manifest.ts'
+import { type TrailFindings, type HeadAt, recordsFrom } from './check-manifest.ts'
 import { FileWindows, readLines } from '../format/lines.ts'
-import { checkValues, hashesIn, PersonalFile } from './personal.ts'
+import { checkPersonalValues, hashesIn, PersonalFile } from './personal.ts'
 import { chainedHash, readRecordLine, type RecordLine, subjectsOf } from '../format/record-line.ts'
 import { type Segment, type Segments, sizeOf } from '../format/segments.ts'
 import type { ChainHead } from '../format/record.ts'
@@ -19,7 +19,7 @@ interface WriterCheckParts {
   readonly removed: readonly RemovedSegment[]
   /** Whether its end was signed: it wrote nothing behind its last head. */
   readonly hasLeft: boolean
-  readonly findings: Findings
+  readonly findings: TrailFindings
   readonly facts: TrailFacts
   /** Called with the bytes that were read. */
   readonly progress: (bytes: number) => void
@@ -230,7 +230,7 @@ export class WriterCheck {
     const lines = this.#personal?.take(record.seq) ?? []
     const hashes = hashesIn(record.text)
     if (hashes === undefined && lines.length === 0) return
-    const { problems, missing } = checkValues(hashes ?? {}, lines)
+    const { problems, missing } = checkPersonalValues(hashes ?? {}, lines)
     for (const { line, what } of problems) this.#findBeside(line, what)
     if (missing > 0)
       this.#parts.facts.missing(this.#file, this.#line, record, missing, record.seq <= this.#reported)

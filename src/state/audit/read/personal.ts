@@ -205,7 +205,7 @@ interface CheckedValues {
   readonly missing: number
 }
 
-export function checkValues(hashes: PersonalHashes, lines: readonly PersonalLine[]): CheckedValues {
+export function checkPersonalValues(hashes: PersonalHashes, lines: readonly PersonalLine[]): CheckedValues {
   const missing = new Set(Object.keys(hashes))
   const problems: { line: number; what: string }[] = []
   for (const { line, text } of lines) {

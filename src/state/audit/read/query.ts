@@ -16,7 +16,7 @@ import { MOST_TEXT } from '../format/record.ts'
 import type { LineHead } from '../format/record-line.ts'
 
 /** The record of a line; undefined if it is none. */
-export function readRecord(line: string): TrailRecord | undefined {
+export function parseTrailRecord(line: string): TrailRecord | undefined {
   try {
     const value: unknown = JSON.parse(line)
     return isTrailRecord(value) ? value : undefined
@@ -128,7 +128,7 @@ export function needlesOf(query: AuditQuery): readonly (readonly string[])[] {
 }
 
 /** Reads the texts of the filters, as people write them: on the command line, and as the parameters of a URL (C12.5). */
-export function readQuery(texts: QueryTexts): QueryRead {
+export function readAuditQuery(texts: QueryTexts): QueryRead {
   const problems: string[] = []
   for (const name of TESTED) checkPlain(name, texts[name], problems)
   const query: AuditQuery = {

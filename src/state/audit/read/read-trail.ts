@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import {
-  type Progress,
+  type ReadProgress,
   type ScanRequest,
   type ScanStep,
   type TrailReader,
@@ -14,7 +14,7 @@ import type { RememberedTrails } from '../format/beginning.ts'
 import type { AuditPlan } from '../format/schema.ts'
 import { segmentsOf, type SubjectValues } from './personal.ts'
 import type { ReadingMessage, ReadingRequest } from './reading-thread.ts'
-import type { Verification, VerifyRequest } from './verify.ts'
+import type { TrailVerification, VerifyRequest } from './verify.ts'
 
 /**
  * Reads a trail. It is compared with the anchors that are in files, those in the log are elsewhere; and with what the store
@@ -37,9 +37,9 @@ const filesOf = (anchors: AuditPlan['anchors']): readonly string[] =>
  */
 export async function* queryTrail(
   query: ScanRequest,
-  onProgress: (progress: Progress) => void = () => undefined,
+  onProgress: (progress: ReadProgress) => void = () => undefined,
 ): AsyncGenerator<ScanStep> {
-  await using thread = new ReadingThread<ScanStep, Progress>({ query }, onProgress)
+  await using thread = new ReadingThread<ScanStep, ReadProgress>({ query }, onProgress)
   for (;;) {
     const step = await thread.next().catch(cannotRead)
     yield step
@@ -50,9 +50,9 @@ export async function* queryTrail(
 /** Rejects with TrailReadError. */
 export async function runVerification(
   verify: VerifyRequest,
-  onProgress: (progress: Progress) => void = () => undefined,
-): Promise<Verification> {
-  await using thread = new ReadingThread<Verification, Progress>({ verify }, onProgress)
+  onProgress: (progress: ReadProgress) => void = () => undefined,
+): Promise<TrailVerification> {
+  await using thread = new ReadingThread<TrailVerification, ReadProgress>({ verify }, onProgress)
   return await thread.next().catch(cannotRead)
 }
 

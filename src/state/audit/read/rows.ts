@@ -5,7 +5,7 @@ import { cleanLine } from '../../../base/kernel/clean-text.ts'
 import { personalHash } from '../format/record.ts'
 import { FileWindows } from '../format/lines.ts'
 import { PersonalFile, type PersonalHashes, type PersonalValue } from './personal.ts'
-import { readRecord } from './query.ts'
+import { parseTrailRecord } from './query.ts'
 import type { Segment } from '../format/segments.ts'
 
 /** Rows of one day in one answer, at most: they take 72 bytes each until the day is sorted. */
@@ -19,7 +19,7 @@ class TooManyRows extends Error {
 }
 
 /** Where a line is. */
-export interface Place {
+export interface LineLocation {
   readonly segment: Segment
   readonly offset: number
   readonly length: number
@@ -48,7 +48,7 @@ export class RowTable {
   }
 
   /** Adds a row and gives its number. Throws TooManyRows. */
-  add(time: number, seq: number, place: Place, outcome: RowOutcome): number {
+  add(time: number, seq: number, place: LineLocation, outcome: RowOutcome): number {
     if (this.#count === MOST_ROWS) throw new TooManyRows(this.#day)
     const row = this.#count++
     const at = row * WIDTH
@@ -61,7 +61,7 @@ export class RowTable {
     return row
   }
 
-  settle(row: number, outcome: RowOutcome, place: Place): void {
+  settle(row: number, outcome: RowOutcome, place: LineLocation): void {
     this.#cells[row * WIDTH + OUTCOME] = OUTCOMES.indexOf(outcome)
     this.#setPlace(row * WIDTH + SETTLED, place)
   }
@@ -70,8 +70,8 @@ export class RowTable {
   seq = (row: number): number => this.#cell(row * WIDTH + SEQ)
   writer = (row: number): string => this.#segments[this.#cell(row * WIDTH + PLACE)]?.writer ?? ''
   outcome = (row: number): RowOutcome => OUTCOMES[this.#cell(row * WIDTH + OUTCOME)] ?? 'open'
-  place = (row: number): Place | undefined => this.#placeAt(row * WIDTH + PLACE)
-  settled = (row: number): Place | undefined => this.#placeAt(row * WIDTH + SETTLED)
+  place = (row: number): LineLocation | undefined => this.#placeAt(row * WIDTH + PLACE)
+  settled = (row: number): LineLocation | undefined => this.#placeAt(row * WIDTH + SETTLED)
 
   /** The rows that are wanted, by time, then writer, then seq. */
   sorted(wanted: (row: number) => boolean): readonly number[] {
@@ -92,12 +92,12 @@ export class RowTable {
     return this.#cells[at] ?? -1
   }
 
-  #placeAt(at: number): Place | undefined {
+  #placeAt(at: number): LineLocation | undefined {
     const segment = this.#segments[this.#cell(at)]
     return segment && { segment, offset: this.#cell(at + 1), length: this.#cell(at + 2) }
   }
 
-  #setPlace(at: number, { segment, offset, length }: Place): void {
+  #setPlace(at: number, { segment, offset, length }: LineLocation): void {
     let number = this.#numberOf.get(segment)
     if (number === undefined) {
       number = this.#segments.push(segment) - 1
@@ -139,11 +139,11 @@ export class RowReader {
     this.#files.close()
   }
 
-  #read(place: Place | undefined): ReadRecord | undefined {
+  #read(place: LineLocation | undefined): ReadRecord | undefined {
     if (place === undefined) return undefined
     const { segment, offset, length } = place
     const bytes = this.#files.read(segment.path, offset, length)
-    const record = readRecord(bytes.toString('utf8', 0, length))
+    const record = parseTrailRecord(bytes.toString('utf8', 0, length))
     if (record === undefined) return undefined
     const { personal, ...rest } = record
     return personal === undefined

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type {
   AuditQuery,
   Position,
-  Progress,
+  ReadProgress,
   RowOutcome,
   ScanEnd,
   ScanRequest,
@@ -14,9 +14,9 @@ import type {
 } from '../../../base/contracts/records/audit-query.ts'
 import { MANIFEST_FILE, readManifestLine } from '../format/manifest.ts'
 import { type Chunk, chunksOf, eachLine } from '../format/lines.ts'
-import { asksMore, fits, fitsOutcome, FOLLOWERS, headFits, needlesOf, readRecord } from './query.ts'
+import { asksMore, fits, fitsOutcome, FOLLOWERS, headFits, needlesOf, parseTrailRecord } from './query.ts'
 import { HEAD_BYTES, type LineHead, readHead } from '../format/record-line.ts'
-import { type Place, RowReader, RowTable } from './rows.ts'
+import { type LineLocation, RowReader, RowTable } from './rows.ts'
 import { type Segment, Segments, sizeOf } from '../format/segments.ts'
 
 /** Rows that are handed over at once. */
@@ -27,7 +27,7 @@ const PROGRESS = 16 * 1024 * 1024
 const MOST_UNREADABLE = 10
 
 /** Throws the system's error if a folder or a file cannot be read, and TooManyRows. */
-export function* scan(request: ScanRequest, progress: (progress: Progress) => void): Generator<ScanStep> {
+export function* scan(request: ScanRequest, progress: (progress: ReadProgress) => void): Generator<ScanStep> {
   const { folders, lastOf, query } = request
   const segments = new Segments(folders)
   const chosen = lastOf && segments.lastOf(lastOf)
@@ -172,14 +172,14 @@ class Scan {
     })
   }
 
-  #skip({ segment: { path }, offset }: Place): void {
+  #skip({ segment: { path }, offset }: LineLocation): void {
     this.#unreadableCount += 1
     if (this.#unreadable.length < MOST_UNREADABLE) this.#unreadable.push({ path, offset })
   }
 
   #restFits(line: string): boolean {
     if (!this.#needles.every((group) => group.some((needle) => line.includes(needle)))) return false
-    const record = readRecord(line)
+    const record = parseTrailRecord(line)
     return record !== undefined && fits(record, this.#request.query)
   }
 
@@ -223,7 +223,11 @@ function settleChunk(chunk: Chunk, matching: Matching): void {
     })
 }
 
-function settle({ event, outcome, intent }: LineHead, place: Place, { table, intents }: Matching): void {
+function settle(
+  { event, outcome, intent }: LineHead,
+  place: LineLocation,
+  { table, intents }: Matching,
+): void {
   const row = intent === undefined ? undefined : intents.get(intent)
   if (row === undefined || intent === undefined || GOES_ON.has(event) || outcomeOf(outcome) === 'open') return
   table.settle(row, outcomeOf(outcome), place)

@@ -3,7 +3,7 @@ import { createPublicKey, type KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {
-  type Progress,
+  type ReadProgress,
   TrailReadError,
   type TrailVerdict,
 } from '../../../base/contracts/records/audit-query.ts'
@@ -19,7 +19,7 @@ import {
   type CheckedManifest,
   checkManifest,
   type Finding,
-  Findings,
+  TrailFindings,
 } from './check-manifest.ts'
 import { TrailFacts, WriterCheck } from './check-writer.ts'
 import type { Opening } from '../format/record-line.ts'
@@ -37,7 +37,7 @@ export interface VerifyRequest extends RememberedTrails {
   readonly otherKeys?: readonly string[] | undefined
 }
 
-export interface Verification extends TrailVerdict {
+export interface TrailVerification extends TrailVerdict {
   readonly folder: string
   /** The first thousand. */
   readonly findings: readonly Finding[]
@@ -66,13 +66,13 @@ export interface Verification extends TrailVerdict {
 /** Throws TrailReadError. */
 export function verifyTrail(
   { folder, anchors = [], key, otherKeys = [], beginning, former = [] }: VerifyRequest,
-  progress: (progress: Progress) => void = () => undefined,
-): Verification {
+  progress: (progress: ReadProgress) => void = () => undefined,
+): TrailVerification {
   const trouble = whyNoTrail(folder)
   if (trouble !== undefined) throw new TrailReadError(trouble)
   try {
     // The manifest first: a service that is writing meanwhile writes records before it signs them.
-    const findings = new Findings()
+    const findings = new TrailFindings()
     const publicKey = readKey(key ?? join(folder, PUBLIC_KEY_FILE))
     const own = ownAnchors(anchors.flatMap(anchorsOf), publicKey, otherKeys.map(readKey), findings)
     const manifest = checkManifest({ folder, key: publicKey, anchors: own, findings })
@@ -91,7 +91,7 @@ export function verifyTrail(
 function checkBeginning(
   remembered: TrailBeginning | undefined,
   { beginning }: CheckedManifest,
-  findings: Findings,
+  findings: TrailFindings,
 ): boolean {
   if (remembered === undefined) return false
   if (beginning?.hash === remembered.hash) return true
@@ -105,7 +105,7 @@ function checkBeginning(
 function checkFormer(
   former: readonly FormerTrail[],
   { beginning }: CheckedManifest,
-  findings: Findings,
+  findings: TrailFindings,
 ): void {
   for (const { folder, hash, signed } of former) {
     if (hash === beginning?.hash) continue
@@ -129,7 +129,7 @@ function ownAnchors(
   anchors: readonly AnchorAt[],
   key: KeyObject,
   otherKeys: readonly KeyObject[],
-  findings: Findings,
+  findings: TrailFindings,
 ): readonly AnchorAt[] {
   const own = anchors.filter((anchor) => isSignedLine(anchor, key))
   const foreign = anchors.filter(
@@ -158,8 +158,8 @@ function checkWriters(
   folder: string,
   key: KeyObject,
   manifest: CheckedManifest,
-  findings: Findings,
-  progress: (progress: Progress) => void,
+  findings: TrailFindings,
+  progress: (progress: ReadProgress) => void,
 ): TrailFacts {
   const listed = new Segments([folder])
   const all = listed.all()
@@ -198,7 +198,7 @@ function announcedWriters(
   folder: string,
   key: KeyObject,
   manifest: CheckedManifest,
-  findings: Findings,
+  findings: TrailFindings,
 ): ReadonlyMap<string, Announcement> {
   const aside = new Map<string, Announcement>()
   // In this order: a file is taken up into the manifest, and removed then.
@@ -237,7 +237,7 @@ function wrongAnnouncement(
 }
 
 /** A writer makes each of its segments once. */
-function distinct(segments: readonly Segment[], findings: Findings): readonly Segment[] {
+function distinct(segments: readonly Segment[], findings: TrailFindings): readonly Segment[] {
   return segments.filter((segment, at) => {
     const before = segments[at - 1]
     if (before?.number !== segment.number) return true
@@ -257,8 +257,8 @@ function reportOf(
   folder: string,
   manifest: CheckedManifest,
   facts: TrailFacts,
-  findings: Findings,
-): Omit<Verification, 'beginningAnchored'> {
+  findings: TrailFindings,
+): Omit<TrailVerification, 'beginningAnchored'> {
   const { explained, torn: tornValues, others } = facts.erasures()
   for (const { file, line, values } of others)
     findings.add(

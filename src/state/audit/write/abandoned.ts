@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type {
   AuditQuery,
-  Progress,
+  ReadProgress,
   ScanRequest,
   ScanStep,
   TrailReader,
@@ -186,7 +186,7 @@ export function noticing(reader: TrailReader, count: () => AbandonedIntents | un
 export async function* queryEnded(
   folder: string,
   query: AuditQuery,
-  onProgress?: (progress: Progress) => void,
+  onProgress?: (progress: ReadProgress) => void,
 ): AsyncGenerator<ScanStep> {
   const { unread, open } = await readKept(join(folder, FILE))
   for await (const step of queryTrail({ folders: [folder], query }, onProgress)) {

@@ -9,11 +9,11 @@ export interface ThreadPlan extends ChainPlan {
 }
 
 /** The thread's message: that there is news in the ring, or that a segment was abandoned, and why. */
-export type ThreadMessage = null | { readonly abandoned: string; readonly displaced: boolean }
+export type AuditThreadMessage = null | { readonly abandoned: string; readonly displaced: boolean }
 
 const { memory, ...plan } = workerData as ThreadPlan
 const ring = new RecordRing(memory)
-const send = (message: ThreadMessage): void => parentPort?.postMessage(message)
+const send = (message: AuditThreadMessage): void => parentPort?.postMessage(message)
 await new ChainWriter(plan, {
   ring,
   waits: ring,

@@ -7,7 +7,7 @@ import { DAY_MS } from '../../../base/kernel/units.ts'
 import { type AnnouncedWriter, writeAnnouncement } from '../format/announcement.ts'
 import type { RecordRing, RingRecord, Waits } from './record-ring.ts'
 import { prepareRecord, type ChainHead } from '../format/record.ts'
-import { DisplacedError, Segment } from '../format/segment.ts'
+import { DisplacedError, OpenSegment } from '../format/segment.ts'
 
 export interface ChainPlan {
   readonly folder: string
@@ -60,7 +60,7 @@ export class ChainWriter {
   readonly #parts: ChainWriterParts
   readonly #ring: RecordRing
   readonly #chain: ChainLines
-  #segment: Segment | undefined
+  #segment: OpenSegment | undefined
   /** The day of the segment, in days since the epoch. */
   #day = 0
   #number = 0
@@ -138,7 +138,7 @@ export class ChainWriter {
     this.#begin(time)
   }
 
-  async #finish(segment: Segment): Promise<void> {
+  async #finish(segment: OpenSegment): Promise<void> {
     this.#write()
     await this.#sync()
     this.#segment = undefined
@@ -169,7 +169,7 @@ export class ChainWriter {
     for (;;)
       try {
         const number = this.#number + 1
-        this.#segment = await Segment.open({ folder, writer, day: nameOfDay(day), number }, durable)
+        this.#segment = await OpenSegment.open({ folder, writer, day: nameOfDay(day), number }, durable)
         this.#number = number
         this.#day = day
         this.#step()

@@ -14,7 +14,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { hasCode } from '../../../base/kernel/thrown.ts'
 
 /** The facts about itself that a service which holds the lock tells commands. */
-export interface Announcement {
+export interface ServiceAnnouncement {
   /** The URL of its admin listener. */
   readonly adminUrl: string
   /** The data folder that has the file with its token. Absent where the configuration gives the token. */
@@ -22,11 +22,11 @@ export interface Announcement {
 }
 
 /** As it was left in the folder, with the machine or container that the address is of. */
-export type Announced = Announcement & { readonly host: string }
+export type Announced = ServiceAnnouncement & { readonly host: string }
 
 export interface TrailLock {
   /** Lets commands know of the service that holds the lock. Throws the system's error. */
-  announce(service: Announcement): void
+  announce(service: ServiceAnnouncement): void
   /** May be called again. */
   release(): void
 }

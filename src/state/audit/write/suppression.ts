@@ -1,5 +1,5 @@
 /** How many refusals are recorded singly, and how the others are counted (C12.1.5). */
-import type { AuditEntry, AuditTrail, Refusal } from '../../../base/contracts/records/audit.ts'
+import type { AuditEntry, AuditTrail, RefusalRecord } from '../../../base/contracts/records/audit.ts'
 import { siteOf } from '../../../base/http/head/addresses.ts'
 import { type After, after as realAfter, type Clock } from '../../../base/kernel/clock.ts'
 
@@ -40,7 +40,7 @@ export class Suppression {
   }
 
   /** @param entry makes the record; called only if it is recorded singly */
-  refuse({ event, reason, address, client }: Refusal, entry: () => AuditEntry): void {
+  refuse({ event, reason, address, client }: RefusalRecord, entry: () => AuditEntry): void {
     this.#begin()
     const isSingle =
       client === undefined

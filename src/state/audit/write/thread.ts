@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { programBeside, threadEnvironment } from '../../../base/files/beside.ts'
 import { type After, after as systemAfter } from '../../../base/kernel/clock.ts'
-import type { ThreadMessage, ThreadPlan } from './audit-thread.ts'
+import type { AuditThreadMessage, ThreadPlan } from './audit-thread.ts'
 
 /** The size of the young heap, in MiB. The records are not in the thread's heap. */
 const YOUNG_HEAP = 2
@@ -9,7 +9,7 @@ const YOUNG_HEAP = 2
 const RESTART = 1000
 
 export interface WriterThreadParts {
-  readonly onMessage: (message: ThreadMessage) => void
+  readonly onMessage: (message: AuditThreadMessage) => void
   /** The thread has ended, though it should not have; it is started again. */
   readonly died: (cause: unknown) => void
   readonly after?: After | undefined

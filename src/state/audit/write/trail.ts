@@ -7,7 +7,7 @@ import type {
   AuditEntry,
   AuditTrail,
   BodyHash,
-  Refusal,
+  RefusalRecord,
   RequireOptions,
 } from '../../../base/contracts/records/audit.ts'
 import type { Recorder } from '../../../base/contracts/records/recorder.ts'
@@ -18,7 +18,7 @@ import { whoMayReplace } from '../../../base/files/file-modes.ts'
 import { newSecret } from '../../../base/kernel/ids.ts'
 import { messageOf } from '../../../base/kernel/thrown.ts'
 import type { AnnouncedWriter } from '../format/announcement.ts'
-import type { ThreadMessage } from './audit-thread.ts'
+import type { AuditThreadMessage } from './audit-thread.ts'
 import { bodyKeyOf, hashBody } from '../format/keys.ts'
 import { reaches, RecordRing, Waiting } from './record-ring.ts'
 import { prepareRecord, type PutOptions, type ChainHead } from '../format/record.ts'
@@ -146,7 +146,7 @@ export class OpenTrail implements AuditTrail {
     this.#rolls = new Waiting(waiting)
     const durable = durability === 'disk'
     const plan = { folder, writer: this.writer, durable, segmentBytes, node, announced }
-    const onMessage = (message: ThreadMessage): void => this.#onMessage(message)
+    const onMessage = (message: AuditThreadMessage): void => this.#onMessage(message)
     const died = (cause: unknown): void => parts.recorder.note('error', 'audit_thread_ended', { cause })
     this.#writing =
       parts.here === true
@@ -219,7 +219,7 @@ export class OpenTrail implements AuditTrail {
     else if (entry.event === 'tunnel.opened') this.#settled(entry)
   }
 
-  refuse(refusal: Refusal, entry: () => AuditEntry): void {
+  refuse(refusal: RefusalRecord, entry: () => AuditEntry): void {
     this.#suppression.refuse(refusal, entry)
   }
 
@@ -310,7 +310,7 @@ export class OpenTrail implements AuditTrail {
     }
   }
 
-  #onMessage(message: ThreadMessage): void {
+  #onMessage(message: AuditThreadMessage): void {
     this.#look()
     if (message === null) return
     const { abandoned, displaced } = message

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers'
 import { type After, after as systemAfter } from '../../../base/kernel/clock.ts'
-import type { ThreadMessage } from './audit-thread.ts'
+import type { AuditThreadMessage } from './audit-thread.ts'
 import { type ChainPlan, ChainWriter } from './chain-writer.ts'
 import type { RecordRing } from './record-ring.ts'
 import type { WriterThreadParts } from './thread.ts'
@@ -24,7 +24,7 @@ export class WriterHere {
     { onMessage, after = systemAfter }: Omit<WriterThreadParts, 'died'>,
   ) {
     this.#after = after
-    const send = (message: ThreadMessage): void => void setImmediate(() => onMessage(message))
+    const send = (message: AuditThreadMessage): void => void setImmediate(() => onMessage(message))
     const writer = new ChainWriter(plan, {
       ring,
       waits: ring.unblocking,

@@ -64,7 +64,7 @@ export function describeTrouble(thrown: unknown): string | undefined {
 export const describeRefusal = (thrown: unknown): string | undefined =>
   [CANNOT_WRITE, FULL].includes(codeOf(thrown) ?? 0) ? describeTrouble(thrown) : undefined
 
-export const reasonOf = (thrown: unknown): string => describeTrouble(thrown) ?? messageOf(thrown)
+export const troubleInWords = (thrown: unknown): string => describeTrouble(thrown) ?? messageOf(thrown)
 
 /** `lasting`: the files cannot be used any more. `passing`: until a statement succeeds. Undefined: another error. */
 export function describeDamage(thrown: unknown): 'lasting' | 'passing' | undefined {

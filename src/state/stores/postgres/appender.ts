@@ -4,7 +4,7 @@ import type { FeedPlace } from '../../../base/contracts/records/store.ts'
 import { budget, goesFirst, outsideBudgets, waitInBudget } from '../../../base/kernel/store-budget.ts'
 import { MIN_TIME, QUEUE_LIMIT, tooMany, unavailable } from '../link/store-link.ts'
 import { stateOf } from './connections.ts'
-import type { Answer, PostgresLink } from './link.ts'
+import type { QueryResult, PostgresLink } from './link.ts'
 import { markOf, type PostgresStatements } from './statements.ts'
 
 /** Changes that one statement appends at most. */
@@ -108,7 +108,7 @@ export class Appender {
     return rows.map((row) => Number(row['sequence'])).sort((one, other) => one - other)
   }
 
-  #appended(mark: string, count: number): Promise<Answer> {
+  #appended(mark: string, count: number): Promise<QueryResult> {
     const marks = Array.from({ length: count }, (_, at) => markOf(mark, at + 1))
     return this.#link.run(this.#statements.appended, [marks])
   }
@@ -116,7 +116,7 @@ export class Appender {
 
 const UNIQUE_VIOLATION = '23505'
 
-function passIfAppended(thrown: unknown): Pick<Answer, 'rows'> {
+function passIfAppended(thrown: unknown): Pick<QueryResult, 'rows'> {
   if (stateOf(thrown) !== UNIQUE_VIOLATION) throw thrown
   return { rows: [] }
 }

@@ -179,7 +179,7 @@ export function planPostgres(config: PostgresConfig): PostgresPlan {
 }
 
 /** Where the store is, for people: no user, no password. */
-export function placeOf(config: PostgresConfig): string {
+export function storeLocation(config: PostgresConfig): string {
   const { host, port, database, schema } = planPostgres(config)
   return `postgres ${host}:${port}/${database}, schema ${schema}`
 }

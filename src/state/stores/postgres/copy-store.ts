@@ -6,7 +6,7 @@ import type { Store } from '../../../base/contracts/records/store.ts'
 import { systemClock } from '../../../base/kernel/clock.ts'
 import { openReadOnly } from '../sqlite/sqlite-file.ts'
 import { type ChangeRow, readNumber, requireNewestSchema } from '../sqlite/sqlite-schema.ts'
-import { quickCheck, reasonOf, StoreError } from '../link/store-error.ts'
+import { quickCheck, troubleInWords, StoreError } from '../link/store-error.ts'
 import type { PostgresConfig } from './connection-schema.ts'
 import type { PostgresLink } from './link.ts'
 import { migrate } from './migrations.ts'
@@ -15,7 +15,7 @@ import {
   escapedKeyColumns,
   leaseStatements,
   markOf,
-  reading,
+  readStatement,
   shortKey,
   type Statement,
   writing,
@@ -107,7 +107,7 @@ class SqliteSource {
 }
 
 const unreadable = (path: string, thrown: unknown): StoreError =>
-  new StoreError(`The store ${path} cannot be read: ${reasonOf(thrown)}`, { cause: thrown })
+  new StoreError(`The store ${path} cannot be read: ${troubleInWords(thrown)}`, { cause: thrown })
 
 const LEASE = 'store_copy'
 /** Milliseconds for which the store is kept from another copy, if this one dies. */
@@ -193,7 +193,7 @@ function statementsOf(schema: string) {
         WHERE id = 1 AND ${inTime} RETURNING 1 AS done`,
     }),
     /** Parameter: id of the copy. */
-    count: reading(
+    count: readStatement(
       'copy_count',
       `SELECT count(*) AS records, count(*) FILTER (WHERE attempt = $1) AS ours,
          (SELECT count(*) FROM ${change}) AS changes FROM ${record}`,

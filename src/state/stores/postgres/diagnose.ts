@@ -1,12 +1,12 @@
 /** Says in sentences for operators whether a Postgres can be used as a store. Changes nothing. */
 import { Fault } from '../../../base/kernel/faults.ts'
 import { StoreError } from '../link/store-error.ts'
-import { placeOf, planPostgres, type PostgresConfig } from './connection-schema.ts'
+import { storeLocation, planPostgres, type PostgresConfig } from './connection-schema.ts'
 import { PostgresLink } from './link.ts'
 import { isUsable, NEWEST_TABLES, readSchema } from './migrations.ts'
-import { reading } from './statements.ts'
+import { readStatement } from './statements.ts'
 
-export interface Finding {
+export interface Diagnosis {
   readonly level: 'fine' | 'warning' | 'error'
   readonly text: string
 }
@@ -17,13 +17,13 @@ export interface Finding {
  */
 const WORTH_TELLING = 1000
 
-const fine = (text: string): Finding => ({ level: 'fine', text })
-const warning = (text: string): Finding => ({ level: 'warning', text })
-const error = (text: string): Finding => ({ level: 'error', text })
+const fine = (text: string): Diagnosis => ({ level: 'fine', text })
+const warning = (text: string): Diagnosis => ({ level: 'warning', text })
+const error = (text: string): Diagnosis => ({ level: 'error', text })
 
 /** @param processes of one node that connect */
-export async function diagnose(config: PostgresConfig, processes: number): Promise<readonly Finding[]> {
-  const place = placeOf(config)
+export async function diagnose(config: PostgresConfig, processes: number): Promise<readonly Diagnosis[]> {
+  const place = storeLocation(config)
   const plan = planPostgres(config)
   let link: PostgresLink
   try {
@@ -50,7 +50,7 @@ export async function diagnose(config: PostgresConfig, processes: number): Promi
   }
 }
 
-async function schemaFindings(link: PostgresLink, { migrate, schema }: PostgresConfig): Promise<Finding[]> {
+async function schemaFindings(link: PostgresLink, { migrate, schema }: PostgresConfig): Promise<Diagnosis[]> {
   const state = await readSchema(link)
   try {
     if (isUsable(state))
@@ -76,7 +76,7 @@ async function schemaFindings(link: PostgresLink, { migrate, schema }: PostgresC
 }
 
 async function mayMakeTables(link: PostgresLink): Promise<boolean> {
-  const statement = reading(
+  const statement = readStatement(
     'may_create',
     `SELECT CASE WHEN to_regnamespace($1) IS NULL THEN has_database_privilege(current_database(), 'CREATE')
        ELSE has_schema_privilege($1, 'CREATE') END AS may`,
@@ -88,9 +88,9 @@ const RIGHTS = ['SELECT', 'INSERT', 'UPDATE', 'DELETE']
 const TABLES = ['record', 'feed', 'change', 'lease', 'node', 'bucket', 'lockout', 'meta']
 
 /** Findings about the rights to tables that exist. The role that makes the tables has all rights to them. */
-async function rightFindings(link: PostgresLink): Promise<Finding[]> {
+async function rightFindings(link: PostgresLink): Promise<Diagnosis[]> {
   const { schema } = link.plan
-  const statement = reading(
+  const statement = readStatement(
     'rights',
     `SELECT name, r FROM unnest($1::text[]) AS name, unnest($2::text[]) AS r
      WHERE to_regclass($3 || '.' || name) IS NOT NULL AND NOT has_table_privilege($3 || '.' || name, r)`,
@@ -101,8 +101,8 @@ async function rightFindings(link: PostgresLink): Promise<Finding[]> {
   return [error(`The role lacks rights: ${missing.join(', ')}`)]
 }
 
-async function connectionFindings(link: PostgresLink, perNode: number): Promise<Finding[]> {
-  const statement = reading('max_connections', `SELECT current_setting('max_connections') AS most`)
+async function connectionFindings(link: PostgresLink, perNode: number): Promise<Diagnosis[]> {
+  const statement = readStatement('max_connections', `SELECT current_setting('max_connections') AS most`)
   const most = Number((await link.run(statement, [])).rows[0]?.['most'])
   const text = `A node makes up to ${perNode} connections, and the database takes ${most}`
   return most / perNode < 2
@@ -110,7 +110,7 @@ async function connectionFindings(link: PostgresLink, perNode: number): Promise<
     : [fine(`${text}: enough for ${Math.floor(most / perNode)} nodes`)]
 }
 
-async function clockFindings(link: PostgresLink): Promise<Finding[]> {
+async function clockFindings(link: PostgresLink): Promise<Diagnosis[]> {
   const offset = await link.readClock()
   const seconds = (Math.abs(offset) / 1000).toFixed(1)
   const text = `The clock of the database is ${seconds} s ${offset < 0 ? 'behind' : 'ahead of'} this machine’s`

@@ -70,7 +70,7 @@ interface LinkListeners {
   readonly clockRead?: ((now: number, took: number) => void) | undefined
 }
 
-export interface Answer {
+export interface QueryResult {
   readonly rows: readonly Row[]
   /** How often the statement was sent before without success. Postgres may have run it then: its answer may have been lost. */
   readonly triesBefore: number
@@ -148,7 +148,7 @@ export class PostgresLink {
    * Runs a statement. Rejects with Fault `identity_unavailable` if there is no answer in time, or if the database
    * cannot do its work, and with the error of Postgres if the statement is wrong.
    */
-  async run(statement: Statement, values: readonly unknown[]): Promise<Answer> {
+  async run(statement: Statement, values: readonly unknown[]): Promise<QueryResult> {
     if (this.#closed) throw unavailable('it is closed')
     const isAhead = goesFirst()
     // While the breaker is open, others wait for this attempt: on this lane a dead connection is noticed sooner.
@@ -180,7 +180,7 @@ export class PostgresLink {
     statement: Statement,
     values: readonly unknown[],
     end: number,
-  ): Promise<Answer> {
+  ): Promise<QueryResult> {
     let wait = FIRST_PAUSE
     for (let triesBefore = 0; ; triesBefore += 1) {
       if (end - performance.now() < MIN_TIME) throw unavailable('no connection was free in time')

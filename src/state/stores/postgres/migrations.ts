@@ -9,7 +9,7 @@ import { StoreError } from '../link/store-error.ts'
 import { stateOf } from './connections.ts'
 import type { PostgresLink } from './link.ts'
 import { PostgresNodes } from './shared-parts.ts'
-import { leaseStatements, READ_CLOCK, reading, writing } from './statements.ts'
+import { leaseStatements, READ_CLOCK, readStatement, writing } from './statements.ts'
 
 /** A role may lack the right to it where somebody has made the schema before. */
 export const makeSchema = (schema: string): string => `CREATE SCHEMA IF NOT EXISTS ${schema}`
@@ -102,7 +102,7 @@ const POLL = 250
 const OLD_NODES = 600_000
 
 export async function readSchema(link: PostgresLink): Promise<SchemaState> {
-  const statement = reading(
+  const statement = readStatement(
     'meta',
     `SELECT version, readable_from FROM ${link.plan.schema}.meta WHERE id = 1`,
   )
@@ -222,7 +222,7 @@ async function record(link: PostgresLink, { version, readableFrom }: SchemaState
 async function run(link: PostgresLink, name: string, sql: string): Promise<void> {
   for (let left = ATTEMPTS; ; left -= 1)
     try {
-      await link.run(reading(name, sql), [])
+      await link.run(readStatement(name, sql), [])
       return
     } catch (thrown) {
       if (left === 0 || !MADE_MEANWHILE.has(stateOf(thrown) ?? '')) throw thrown

@@ -2,10 +2,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../../../base/kernel/clock.ts'
 import { Fault } from '../../../base/kernel/faults.ts'
 import { type OpenOptions, StoreError, type TroubleListener } from '../link/store-error.ts'
-import { placeOf, planPostgres, type PostgresConfig } from './connection-schema.ts'
+import { storeLocation, planPostgres, type PostgresConfig } from './connection-schema.ts'
 import { PostgresLink } from './link.ts'
 import { isUsable, migrate, readSchema } from './migrations.ts'
-import { reading } from './statements.ts'
+import { readStatement } from './statements.ts'
 import { PostgresStore } from './store.ts'
 
 /** Milliseconds that a migration may take. */
@@ -29,7 +29,9 @@ export const openPostgresToRead = (
 
 export async function requireTables(link: PostgresLink, config: PostgresConfig): Promise<void> {
   if (isUsable(await readSchema(link))) return
-  throw new StoreError(`The store (${placeOf(config)}) has no tables, or old ones: run \`postern migrate\`.`)
+  throw new StoreError(
+    `The store (${storeLocation(config)}) has no tables, or old ones: run \`postern migrate\`.`,
+  )
 }
 
 /** The record that is in the store until a copy into it is whole. */
@@ -37,7 +39,10 @@ export const UNFINISHED = `kind = 'store_copy' AND key = 'unfinished'`
 
 /** Rejects with StoreError if a copy into the store was begun and has not ended. */
 async function requireWhole(link: PostgresLink): Promise<void> {
-  const statement = reading('copy_unfinished', `SELECT 1 FROM ${link.plan.schema}.record WHERE ${UNFINISHED}`)
+  const statement = readStatement(
+    'copy_unfinished',
+    `SELECT 1 FROM ${link.plan.schema}.record WHERE ${UNFINISHED}`,
+  )
   if ((await link.run(statement, [])).rows.length === 0) return
   throw new StoreError(
     'A copy into the store was begun and has not ended. Wait for it, or run `postern store copy` again.',
@@ -123,7 +128,7 @@ async function withWords<T>(config: PostgresConfig, work: () => Promise<T>): Pro
     return await work()
   } catch (thrown) {
     if (!(thrown instanceof Fault)) throw thrown
-    throw new StoreError(`The store (${placeOf(config)}) cannot be used: ${thrown.message}`, {
+    throw new StoreError(`The store (${storeLocation(config)}) cannot be used: ${thrown.message}`, {
       cause: thrown,
     })
   }

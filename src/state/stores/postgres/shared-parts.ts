@@ -16,7 +16,7 @@ import { escapedKey } from '../../../base/kernel/key-order.ts'
 import { aheadOfRequests } from '../../../base/kernel/store-budget.ts'
 import { JUMP, type TrustedOffset } from '../../../base/kernel/store-clock.ts'
 import type { PostgresLink, Row } from './link.ts'
-import { reading, shortKey, type Statement, STORE_NOW, writing } from './statements.ts'
+import { readStatement, shortKey, type Statement, STORE_NOW, writing } from './statements.ts'
 
 /** How many processes have their last number kept with a budget: a request is repeated within seconds, if at all. */
 const REMEMBERED = 40
@@ -169,7 +169,7 @@ function lockoutStatements(table: string) {
         RETURNING 1 AS done, ${IS_MINE} AND NOT (${HAS_LAPSED}) AS alone`,
     }),
     /** Parameters: key, by, one that it does not use, delays. */
-    look: reading(
+    look: readStatement(
       'lockout_look',
       `SELECT greatest(l.busy_until, l.last_at + ${DELAY}) - ${STORE_NOW} AS wait, NOT (${HAS_LAPSED} OR ${IS_MINE}) AS busy,
          $3::int8 IS NULL AS unused
@@ -318,13 +318,16 @@ export class PostgresNodes implements Nodes {
           version = excluded.version, config = excluded.config, facts = excluded.facts, seen_at = excluded.seen_at
         RETURNING 1 AS done`,
     })
-    this.#live = reading('node_live', `SELECT config, facts FROM ${table} WHERE ${seenWithin(ALIVE_FOR)}`)
-    this.#atStart = reading(
+    this.#live = readStatement(
+      'node_live',
+      `SELECT config, facts FROM ${table} WHERE ${seenWithin(ALIVE_FOR)}`,
+    )
+    this.#atStart = readStatement(
       'node_at_start',
       `SELECT ${STORE_NOW} AS now, seen_at, facts, last FROM ${link.plan.schema}.feed LEFT JOIN (
          SELECT seen_at, facts FROM ${table} ORDER BY seen_at DESC LIMIT ${RECENT}) AS node ON true`,
     )
-    this.#list = reading(
+    this.#list = readStatement(
       'node_list',
       `SELECT id, version, config, facts, seen_at FROM ${table}
        WHERE ${seenWithin(KEPT_FOR)} ORDER BY seen_at DESC, id`,

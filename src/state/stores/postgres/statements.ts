@@ -3,7 +3,7 @@ import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import {
   type IndexValues,
-  type Page,
+  type PageQuery,
   SECRET,
   SIGNING_KEY,
   type StoreIndex,
@@ -23,14 +23,14 @@ export interface Statement {
 /** The store's clock, milliseconds since the epoch. now() would be the time at which the transaction began. */
 export const STORE_NOW = '(extract(epoch FROM clock_timestamp()) * 1000)::int8'
 
-export const reading = (name: string, sql: string, clock?: string): Statement => ({
+export const readStatement = (name: string, sql: string, clock?: string): Statement => ({
   name,
   sql,
   kind: 'read',
   ...(clock !== undefined && { clock }),
 })
 
-export const READ_CLOCK = reading('clock', `SELECT ${STORE_NOW} AS now`)
+export const READ_CLOCK = readStatement('clock', `SELECT ${STORE_NOW} AS now`)
 
 /**
  * A write ends by the store's clock: it has no effect behind the time at which its caller learned that it failed. (A
@@ -98,8 +98,11 @@ function recordStatements(table: string) {
         RETURNING 1 AS done`,
     }),
     /** Whether an earlier try has created it. Parameters: kind, key, attempt. */
-    created: reading('created', `SELECT 1 FROM ${table} WHERE kind = $1 AND key = $2 AND attempt = $3`),
-    find: reading('find', `SELECT ${COLUMNS} FROM ${table} WHERE kind = $1 AND key = $2 AND ${live(3)}`),
+    created: readStatement('created', `SELECT 1 FROM ${table} WHERE kind = $1 AND key = $2 AND attempt = $3`),
+    find: readStatement(
+      'find',
+      `SELECT ${COLUMNS} FROM ${table} WHERE kind = $1 AND key = $2 AND ${live(3)}`,
+    ),
     /** Parameters: kind, key, now, attempt. */
     consume: writing('consume', {
       parameters: 4,
@@ -125,7 +128,7 @@ function recordStatements(table: string) {
         RETURNING true AS live`,
     }),
     /** The rows that all tries of a removal have removed. Parameter: attempt. */
-    removed: reading(
+    removed: readStatement(
       'removed',
       `SELECT version AS live FROM ${table} WHERE kind = '${REMOVAL}' AND key = $1`,
     ),
@@ -209,13 +212,16 @@ function whereStatements(table: string, indexes: readonly StoreIndex[]) {
     ['kind = $1', ...indexes.map((index, at) => `${index} = $${first + at}`)].join(' AND ')
   return {
     /** Parameters: kind, now, index values. */
-    count: reading(name('count'), `SELECT count(*) AS live FROM ${table} WHERE ${where(3)} AND ${live(2)}`),
-    lastUse: reading(
+    count: readStatement(
+      name('count'),
+      `SELECT count(*) AS live FROM ${table} WHERE ${where(3)} AND ${live(2)}`,
+    ),
+    lastUse: readStatement(
       name('last_use'),
       `SELECT max(used_at) AS at FROM ${table} WHERE ${where(3)} AND ${live(2)}`,
     ),
     /** Parameters: kind, now, those of a page, index values. */
-    page: reading(
+    page: readStatement(
       name('page'),
       `SELECT ${COLUMNS} FROM ${table} WHERE ${where(8)} AND ${live(2)} AND ${part(3)} ORDER BY key LIMIT $7::int8`,
     ),
@@ -260,7 +266,7 @@ function feedStatements(schema: string) {
         RETURNING 1 AS done, sequence`,
     }),
     /** The changes that an earlier try has appended. Parameter: the marks of all of it. */
-    appended: reading(
+    appended: readStatement(
       'appended',
       `SELECT sequence FROM ${change} WHERE mark = ANY ($1::text[]) ORDER BY sequence`,
     ),
@@ -269,7 +275,7 @@ function feedStatements(schema: string) {
      * change from a place on, that of the place itself too, though it may have ended. Parameters: sequence, now, ran,
      * limit.
      */
-    changes: reading(
+    changes: readStatement(
       'changes',
       `SELECT 0 AS part, last AS sequence, mark,
          (SELECT string_agg(attempt, ' ' ORDER BY kind, key) FROM ${schema}.record
@@ -282,7 +288,7 @@ function feedStatements(schema: string) {
        ORDER BY part, sequence`,
       'value',
     ),
-    running: reading('running', `SELECT ran FROM ${feed} WHERE id = 1`),
+    running: readStatement('running', `SELECT ran FROM ${feed} WHERE id = 1`),
     /** Parameter: ran. */
     ran: writing('ran', {
       parameters: 1,
@@ -369,7 +375,7 @@ export const keyOf = (column: string, longKey: string | null): string =>
   JSON.parse(`"${longKey ?? column}"`) as string
 
 /** The parameters of a page: first key, one that is not on it, first key behind, whole prefix, limit. */
-export function partColumns({ after, limit, prefix = '' }: Partial<Page> = {}): readonly unknown[] {
+export function partColumns({ after, limit, prefix = '' }: Partial<PageQuery> = {}): readonly unknown[] {
   const whole = escapedKey(prefix)
   const begin = beginningOf(whole)
   const last = after === undefined ? null : shortKey(escapedKey(after))

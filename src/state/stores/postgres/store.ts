@@ -8,7 +8,7 @@ import type {
   IndexValues,
   NewEntry,
   NewRecord,
-  Page,
+  PageQuery,
   Purpose,
   SharedParts,
   Store,
@@ -197,7 +197,7 @@ export class PostgresStore implements Store {
     return (await this.#remove(this.#statements.remove, values)).live > 0
   }
 
-  list(kind: string, page?: Page): Promise<readonly Entry[]> {
+  list(kind: string, page?: PageQuery): Promise<readonly Entry[]> {
     return this.#page(kind, {}, page)
   }
 
@@ -205,7 +205,7 @@ export class PostgresStore implements Store {
     return this.#page(kind, { [index]: value }, undefined)
   }
 
-  pageBy(kind: string, where: IndexValues, page: Page): Promise<readonly Entry[]> {
+  pageBy(kind: string, where: IndexValues, page: PageQuery): Promise<readonly Entry[]> {
     return this.#page(kind, where, page)
   }
 
@@ -313,7 +313,7 @@ export class PostgresStore implements Store {
     if (this.#offset?.doubt !== undefined) await this.find(kind, key)
   }
 
-  async #page(kind: string, where: IndexValues, page: Page | undefined): Promise<readonly Entry[]> {
+  async #page(kind: string, where: IndexValues, page: PageQuery | undefined): Promise<readonly Entry[]> {
     const values = [kind, this.#now(), ...partColumns(page), ...indexColumns(where)]
     return (await this.#link.run(this.#statements.where(where).page, values)).rows.map(toEntry)
   }

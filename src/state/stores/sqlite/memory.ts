@@ -4,7 +4,7 @@ import { describeTrouble } from '../link/store-error.ts'
 import { unavailable } from '../link/store-link.ts'
 import { SqliteStore } from './sqlite.ts'
 import type { SqliteRequests } from './sqlite-link.ts'
-import { migrate } from './sqlite-schema.ts'
+import { migrateSqlite } from './sqlite-schema.ts'
 import { verbsOf, type SqliteVerb } from './sqlite-verbs.ts'
 
 /** Answers at once, in the thread that asks: nobody else has this database, and no disk is waited for. */
@@ -16,7 +16,7 @@ class InMemory implements SqliteRequests {
   readonly patience = undefined
 
   constructor() {
-    migrate(this.#db, ':memory:')
+    migrateSqlite(this.#db, ':memory:')
     this.#verbs = verbsOf(this.#db)
   }
 

@@ -4,9 +4,9 @@ import { performance } from 'node:perf_hooks'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { mayOthersAccess, PRIVATE_FILE } from '../../../base/files/file-modes.ts'
-import { isBusy, reasonOf, StoreError } from '../link/store-error.ts'
+import { isBusy, troubleInWords, StoreError } from '../link/store-error.ts'
 import { createOnce, logOf, markStore, recoveryAdvice, requireNotLost, requireSame } from './store-files.ts'
-import { migrate, missingParts } from './sqlite-schema.ts'
+import { migrateSqlite, missingParts } from './sqlite-schema.ts'
 
 /** How many frames are in the -wal, as SQLite has it in the -shm. Changes nothing, and waits for nothing. */
 export const framesOf = (db: DatabaseSync): number =>
@@ -50,7 +50,7 @@ function configure(db: DatabaseSync, { path, synchronous, maxSize }: SqlitePlan)
   db.exec(`PRAGMA synchronous = ${synchronous}`)
   db.exec(`PRAGMA journal_size_limit = ${WAL_LIMIT}`)
   if (maxSize !== undefined) db.exec(`PRAGMA max_page_count = ${Math.ceil(maxSize / PAGE_SIZE)}`)
-  migrate(db, path)
+  migrateSqlite(db, path)
   const missing = missingParts(db)
   if (missing.length > 0)
     throw new StoreError(`The store ${path} lacks ${missing.join(', ')}. ${recoveryAdvice(path)}`)
@@ -80,7 +80,7 @@ export function openSqliteFile(plan: SqlitePlan): DatabaseSync {
       if (thrown instanceof StoreError) throw thrown
       if (isBusy(thrown) && performance.now() < lastTry) continue
       throw new StoreError(
-        `The store ${plan.path} cannot be opened: ${reasonOf(thrown)}. If it is damaged: ${recoveryAdvice(plan.path)}`,
+        `The store ${plan.path} cannot be opened: ${troubleInWords(thrown)}. If it is damaged: ${recoveryAdvice(plan.path)}`,
         { cause: thrown },
       )
     }

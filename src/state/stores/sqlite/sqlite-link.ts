@@ -5,7 +5,7 @@ import { monotonicMs, whenLate } from '../../../base/kernel/clock.ts'
 import { budget, goesFirst, STORE_TIME } from '../../../base/kernel/store-budget.ts'
 import { messageOf } from '../../../base/kernel/thrown.ts'
 import type { SqlitePlan } from './sqlite-file.ts'
-import type { Opening, ReadingVerb, Reply, ThreadMessage, VerbRequest } from './sqlite-requests.ts'
+import type { StoreOpening, ReadingVerb, Reply, StoreThreadMessage, VerbRequest } from './sqlite-requests.ts'
 import type { SqliteVerb, SqliteVerbs } from './sqlite-verbs.ts'
 import { StoreError, type TroubleListener } from '../link/store-error.ts'
 import { countConnection } from './store-files.ts'
@@ -46,7 +46,8 @@ interface LinkListeners {
   readonly onHeldUp?: () => void
 }
 
-const isReplies = (message: Opening | ThreadMessage): message is readonly Reply[] => Array.isArray(message)
+const isReplies = (message: StoreOpening | StoreThreadMessage): message is readonly Reply[] =>
+  Array.isArray(message)
 
 /**
  * Sends verbs to a thread in which SQLite runs. SQLite blocks: a statement waits for locks, for fsync, for a checkpoint,
@@ -194,7 +195,7 @@ class SqliteLink {
     })
     this.#worker = worker
     return new Promise((resolve, reject) => {
-      worker.on('message', (message: Opening | ThreadMessage) => {
+      worker.on('message', (message: StoreOpening | StoreThreadMessage) => {
         if (isReplies(message)) for (const reply of message) this.#settle(reply)
         else if ('trouble' in message) this.#setTrouble(message.trouble)
         else {

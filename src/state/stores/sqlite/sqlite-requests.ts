@@ -29,10 +29,10 @@ export type Reply =
   | { readonly id: number; readonly outcome: 'broken'; readonly error: unknown }
 
 /** `trouble`, sent when it changes: why the store does not work, in words for the log; undefined if it works. */
-export type ThreadMessage = readonly Reply[] | { readonly trouble: string | undefined }
+export type StoreThreadMessage = readonly Reply[] | { readonly trouble: string | undefined }
 
 /** The first message of the thread. The descriptors are of the store's files, and stay open when the thread ends. */
-export type Opening =
+export type StoreOpening =
   | { readonly opened: true; readonly descriptors: readonly number[] }
   | { readonly opened: false; readonly descriptors: readonly number[]; readonly message: string }
 
@@ -80,7 +80,7 @@ export interface OpenedRequests {
 export function openRequests(
   plan: SqlitePlan,
   keep: (descriptor: number) => void,
-  send: (message: ThreadMessage) => void,
+  send: (message: StoreThreadMessage) => void,
 ): OpenedRequests {
   const db = openSqliteFile(plan)
   const open = (path: string): number => {
@@ -102,12 +102,12 @@ export class RequestHandler {
   readonly #db: DatabaseSync
   readonly #verbs: SqliteVerbs
   readonly #guard: FileGuard
-  readonly #send: (message: ThreadMessage) => void
+  readonly #send: (message: StoreThreadMessage) => void
   /** Milliseconds that SQLite waits for a lock at the moment. */
   #patience = BUSY_TIMEOUT
   #reported: string | undefined
 
-  constructor(db: DatabaseSync, guard: FileGuard, send: (message: ThreadMessage) => void) {
+  constructor(db: DatabaseSync, guard: FileGuard, send: (message: StoreThreadMessage) => void) {
     this.#db = db
     this.#verbs = verbsOf(db)
     this.#guard = guard

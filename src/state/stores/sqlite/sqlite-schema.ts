@@ -110,7 +110,7 @@ export function missingParts(db: DatabaseSync): readonly string[] {
 }
 
 /** In one transaction: of several processes one does the work. Throws StoreError, and SQLite's own errors. */
-export function migrate(db: DatabaseSync, path: string): void {
+export function migrateSqlite(db: DatabaseSync, path: string): void {
   checkSchema(db, path)
   if (readNumber(db, 'PRAGMA user_version') === MIGRATIONS.length) return
   db.exec('BEGIN IMMEDIATE')

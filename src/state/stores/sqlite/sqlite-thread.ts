@@ -2,7 +2,12 @@
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { messageOf } from '../../../base/kernel/thrown.ts'
 import type { SqlitePlan } from './sqlite-file.ts'
-import { type Opening, openRequests, type ThreadMessage, type VerbRequest } from './sqlite-requests.ts'
+import {
+  type StoreOpening,
+  openRequests,
+  type StoreThreadMessage,
+  type VerbRequest,
+} from './sqlite-requests.ts'
 
 /** Milliseconds between two checks of the files. */
 const CHECK_INTERVAL = 1000
@@ -19,7 +24,7 @@ function waitingAt(port: MessagePort): readonly Message[] {
 }
 
 function serveRequests(port: MessagePort, plan: SqlitePlan): void {
-  const send = (message: Opening | ThreadMessage): void => port.postMessage(message)
+  const send = (message: StoreOpening | StoreThreadMessage): void => port.postMessage(message)
   const descriptors: number[] = []
   try {
     const { handler, close } = openRequests(plan, (descriptor) => descriptors.push(descriptor), send)

@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
-import type { Page, StoreIndex } from '../../../base/contracts/records/store.ts'
+import type { PageQuery, StoreIndex } from '../../../base/contracts/records/store.ts'
 import { byEscapedKey, endOfPrefix, escapedKey } from '../../../base/kernel/key-order.ts'
 import type { ChangeRow, RecordRow } from './sqlite-schema.ts'
 
@@ -68,7 +68,7 @@ type PartOfKind = {
 export const PART_OF_KIND = `
   kind = :kind AND key >= :from AND key < coalesce(:to, x'') AND key IS NOT :except`
 
-export function partOf({ after, limit = -1, prefix = '' }: Partial<Page> = {}): PartOfKind {
+export function partOf({ after, limit = -1, prefix = '' }: Partial<PageQuery> = {}): PartOfKind {
   const begin = escapedKey(prefix)
   const last = after === undefined ? null : escapedKey(after)
   return {

@@ -6,7 +6,7 @@ import type {
   IndexValues,
   NewEntry,
   NewRecord,
-  Page,
+  PageQuery,
   Store,
   StoredValue,
   StoreIndex,
@@ -111,7 +111,7 @@ export class SqliteStore implements Store {
     return this.#links.write('remove', this.#now(), kind, escapedKey(key), version ?? null)
   }
 
-  async list(kind: string, page?: Page): Promise<readonly Entry[]> {
+  async list(kind: string, page?: PageQuery): Promise<readonly Entry[]> {
     return (await this.#links.read('list', this.#now(), kind, partOf(page))).map(toEntry)
   }
 
@@ -119,7 +119,7 @@ export class SqliteStore implements Store {
     return (await this.#links.read('listBy', this.#now(), kind, index, escapedKey(value))).map(toEntry)
   }
 
-  async pageBy(kind: string, where: IndexValues, page: Page): Promise<readonly Entry[]> {
+  async pageBy(kind: string, where: IndexValues, page: PageQuery): Promise<readonly Entry[]> {
     const rows = await this.#links.read('pageBy', this.#now(), kind, columnsOf(where), partOf(page))
     return rows.map(toEntry)
   }

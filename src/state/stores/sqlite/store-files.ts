@@ -113,7 +113,7 @@ interface Kept {
 const kept = new Map<string, Kept>()
 
 /** Counts a connection of SQLite to a file until `end`, with the descriptors that the store reads besides. */
-export interface Connection {
+export interface CountedConnection {
   keep(descriptors: readonly number[]): void
   end(): void
 }
@@ -123,7 +123,7 @@ export interface Connection {
  * connection that this process has to the file, for the reason that `createOnce` names: otherwise the next foreign program that
  * closes the file would take itself for the last one, and remove the -wal under us.
  */
-export function countConnection(path: string): Connection {
+export function countConnection(path: string): CountedConnection {
   const file = kept.get(path) ?? { connections: 0, descriptors: [] }
   kept.set(path, file)
   file.connections += 1

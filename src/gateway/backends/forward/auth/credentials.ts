@@ -83,7 +83,7 @@ export interface Authorized {
  * The credentials for a call; a promise where a token has to be fetched first. Rejects with Fault `client_gone` if its client
  * leaves.
  */
-export function authorize(call: Call, given: Credentials): Authorized | Promise<Authorized> {
+export function credentialsFor(call: Call, given: Credentials): Authorized | Promise<Authorized> {
   const credentials = given.ofCall === undefined ? given : given.ofCall(call)
   const line = credentials.line(call)
   if (!(line instanceof Promise)) return { credentials, line }

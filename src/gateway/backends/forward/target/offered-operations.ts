@@ -6,7 +6,7 @@ import {
   parseRequestTarget,
   type RequestTarget,
 } from '../../../../base/http/head/request-target.ts'
-import { placeholdersIn, solePlaceholder, textOf } from '../../templates/parse.ts'
+import { placeholdersIn, solePlaceholder, fixedText } from '../../templates/parse.ts'
 import {
   type FixedHeaderWriter,
   type PathTemplate,
@@ -160,11 +160,11 @@ function take(template: Template, given: readonly string[], values: Values): boo
     return keep(values, sole.written, given.join('/'))
   const segment = given[0] ?? ''
   const placeholders = placeholdersIn(template)
-  if (placeholders.length === 0) return segment === textOf(template)
+  if (placeholders.length === 0) return segment === fixedText(template)
   // Nobody knows where one ends and the next one begins.
   if (placeholders.length > 1) return false
   const at = template.findIndex((part) => part.kind === 'placeholder')
-  const [before, after] = [textOf(template.slice(0, at)), textOf(template.slice(at + 1))] as const
+  const [before, after] = [fixedText(template.slice(0, at)), fixedText(template.slice(at + 1))] as const
   if (
     !segment.startsWith(before) ||
     !segment.endsWith(after) ||
