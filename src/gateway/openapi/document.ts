@@ -220,7 +220,12 @@ function renamed(operation: OperationDescription, path: string): OperationDescri
   if (operation.path === path) return operation
   const names = [...path.matchAll(/\{([^{}]*)\}/g)].map((match) => match[1] ?? '')
   const parameters = operation.parameters.map((each, at) => ({ ...each, name: names[at] ?? each.name }))
-  return { ...operation, path, parameters }
+  const nameOf = new Map(operation.parameters.map(({ name }, at) => [name, names[at] ?? name]))
+  const examples = operation.examples.map((each) => {
+    const values = Object.entries(each.parameters).map(([name, value]) => [nameOf.get(name) ?? name, value])
+    return { ...each, parameters: Object.fromEntries(values) as typeof each.parameters }
+  })
+  return { ...operation, path, parameters, examples }
 }
 
 function operationText(
@@ -411,7 +416,7 @@ function parametersOf(
         'x-postern-rest': true,
         'x-postern-segment': schemaOf({ ...parameter, rest: false }),
       }),
-      ...valuesOf(name, examples, 'parameters', type),
+      ...valuesOf(name, examples, 'parameters', rest ? undefined : type),
     }
     if (kind === 'own') return node
     return components.share('parameters', name, () => ({ ...node, description: KINDS[kind] }))

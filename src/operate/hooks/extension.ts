@@ -10,7 +10,7 @@ import type { FirstConfigurationSource } from './first-configuration.ts'
 export interface PublishedApi {
   /** The areas that are described, in their order. */
   readonly areas: readonly string[]
-  /** The OpenAPI document as JSON (C11.3). Where `openapi: off` keeps it unserved, it is made when this is first called. */
+  /** The OpenAPI document as JSON (C11.3). Where `openapi: off` keeps it unserved, each call makes it, and nothing keeps it. */
   readonly document: () => string
   /** Where it is served; undefined with `openapi: off`. */
   readonly url: string | undefined

@@ -28,6 +28,7 @@ import { isSidecar, type IssuerConfig, provesKeys } from '../../identity/keys/is
 import { createOutboundClient } from '../../identity/keys/remote/outbound.ts'
 import { createTokenVerifier } from '../../identity/keys/verify/token-verifier.ts'
 import { DESCRIPTION_PATH, type ServiceUrls } from '../../gateway/server/schema.ts'
+import type { EndpointParts, MakeEndpoints } from '../../identity/steps/added-endpoints.ts'
 import type { PublishedApi } from '../../operate/hooks/extension.ts'
 import type { Configuration } from '../../operate/settings/configuration.ts'
 import type { Dependencies, Parts } from '../parts/parts.ts'
@@ -69,36 +70,41 @@ function limitsOf(configuration: Configuration): Limits {
 /** How long clients may keep it, in seconds. Short, because it may change by a reload. */
 const MAX_AGE = 300
 
+/** The service's own metadata (C6.3.2). */
+type Metadata = EndpointParts['metadata']
+
 /**
- * The OpenAPI document, ready to be sent (C11.3.8).
- * @param metadata the service's own, as JSON; undefined in a sidecar
+ * The OpenAPI document (C11.3), as JSON.
+ * @param metadata undefined in a sidecar
  */
-function openapiOf(
+function openapiText(
   { openapi, issuers }: Pick<Configuration, 'openapi' | 'issuers'>,
   description: ApiDescription,
-  metadata: string | undefined,
+  metadata: Metadata | undefined,
   issuerKeys: IssuerKeys,
-): ReadyDocument {
+): string {
   const authorization = metadata === undefined ? foreign(issuers, issuerKeys) : ownAuthorization(metadata)
   const { license, contact } = openapi === 'off' ? {} : (openapi ?? {})
-  const document = openapiDocument(description, { authorization, license, contact })
-  return readyDocument(Buffer.from(document), {
+  return openapiDocument(description, { authorization, license, contact })
+}
+
+/** Ready to be sent (C11.3.8). */
+const readyOpenapi = (text: string): ReadyDocument =>
+  readyDocument(Buffer.from(text), {
     'Content-Type': 'application/json; charset=utf-8',
     'Cache-Control': `public, max-age=${MAX_AGE}`,
     'X-Content-Type-Options': 'nosniff',
   })
-}
 
 /** The authorization (RFC 8414 §2) as the service's metadata says, so that the two cannot disagree. */
-function ownAuthorization(metadata: string): AuthorizationDescription {
-  const members = JSON.parse(metadata) as Readonly<Record<string, unknown>>
-  const text = (member: string): string => String(members[member])
+function ownAuthorization(metadata: Metadata): AuthorizationDescription {
+  const text = (member: string): string => String(metadata[member])
   return {
     kind: 'own',
     issuer: text('issuer'),
     authorizationUrl: text('authorization_endpoint'),
     tokenUrl: text('token_endpoint'),
-    grants: members['grant_types_supported'] as readonly string[],
+    grants: metadata['grant_types_supported'] as readonly string[],
   }
 }
 
@@ -137,15 +143,16 @@ export function compileService(
   const description = describedApi(parts, urls)
   const proofs = openProofs(parts, dependencies, urls)
   const isServed = configuration.openapi !== 'off'
+  const textOf = (metadata: Metadata | undefined): string =>
+    openapiText(configuration, description, metadata, dependencies.issuerKeys)
   let document: ReadyDocument | undefined
-  const identity = openOwnIdentity(parts, dependencies, urls, { tokens, proofs }, recorder, {
+  const identity = openOwnIdentity(parts, dependencies, urls, { tokens, proofs }, recorder, (metadata) => ({
     areas: description.areas.map(({ name }) => name),
-    document: () => String((document ??= makeDocument()).body),
+    document: () => (document === undefined ? textOf(metadata) : String(document.body)),
     url: isServed ? urls.baseUrl + DESCRIPTION_PATH : undefined,
-  })
-  const makeDocument = (): ReadyDocument =>
-    openapiOf(configuration, description, identity?.dependencies.metadata, dependencies.issuerKeys)
-  if (isServed) document = makeDocument()
+  }))
+  if (isServed)
+    document = readyOpenapi(textOf(identity && (JSON.parse(identity.dependencies.metadata) as Metadata)))
   const runtime: Runtime = Object.freeze({
     ...dependencies,
     actions: parts.actions.table,
@@ -172,14 +179,14 @@ export function compileService(
     identity,
     authorities: compileAuthorities([urls.authUrl, urls.baseUrl]),
     renderFault: compileFaultRenderer(negotiation, runtime),
-    document: isServed ? document : undefined,
+    document,
   }
 }
 
 const takesProofs = (configuration: Configuration): boolean =>
   !isSidecar(configuration) || configuration.issuers.some(provesKeys)
 
-/** Checks the proofs of calls (C4.4a); undefined in a sidecar where no issuer has its tokens proven. */
+/** Checks the proofs of calls (C4.4a); undefined in a sidecar where no issuer uses DPoP. */
 function openProofs(
   { configuration }: Parts,
   { clock, keys, seenProofs }: Dependencies,
@@ -204,7 +211,7 @@ function openOwnIdentity(
   urls: ServiceUrls,
   { tokens, proofs }: { readonly tokens: TokenCheck; readonly proofs: CallProofs | undefined },
   recorder: Recorder,
-  api: PublishedApi,
+  apiOf: (metadata: Metadata) => PublishedApi,
 ): Identity | undefined {
   const { configuration, directory, catalogue } = parts
   const { keys, clock } = dependencies
@@ -243,7 +250,11 @@ function openOwnIdentity(
   }
   return openIdentity(
     identity,
-    parts.endpoints.map((ofApi) => ofApi(api)),
+    parts.endpoints.map(
+      (ofApi): MakeEndpoints =>
+        (own) =>
+          ofApi(apiOf(own.metadata))(own),
+    ),
   )
 }
 

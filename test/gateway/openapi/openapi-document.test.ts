@@ -559,13 +559,31 @@ describe('C11.3 the OpenAPI document', () => {
     ])
   })
 
-  it('C11.3.9 says what each segment of a long parameter is', () => {
+  it('C11.3.9 has the values of an example in their places where the path names its parameters otherwise', () => {
+    const examples = { one: { parameters: { id: '7d9f2c1e-4b3a-4f0e-9c55-0a1b2c3d4e5f', number: '7' } } }
+    const document = documentOf({
+      actions: [
+        action('{number:integer}/{id:integer}', { GET: rule }),
+        action('{id:uuid}/{number:integer}', { DELETE: { ...rule, examples } }),
+      ],
+    })
+    const [item] = Object.values(document.paths)
+    expect(item!['delete']!.parameters.slice(1, 3)).toMatchObject([
+      { name: 'number', examples: { one: { value: examples.one.parameters.id } } },
+      { name: 'id', examples: { one: { value: 7 } } },
+    ])
+  })
+
+  it('C11.3.9 says what each segment of a long parameter is, and has its value as a text', () => {
+    const examples = { one: { parameters: { path: '7' } } }
     const [, rest] = onlyOperation(
-      documentOf({ actions: [action('{path...:uuid}', { GET: rule })] }),
+      documentOf({ actions: [action('{path...:integer}', { GET: { ...rule, examples } })] }),
     ).parameters
     expect(rest).toMatchObject({
       'x-postern-rest': true,
-      'x-postern-segment': { type: 'string', format: 'uuid' },
+      'x-postern-segment': { type: 'integer', minimum: 0 },
+      schema: { type: 'string' },
+      examples: { one: { value: '7' } },
     })
   })
 

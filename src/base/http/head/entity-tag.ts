@@ -66,7 +66,7 @@ export const fitsStrongly = (condition: TagCondition, opaque: string): boolean =
 export const fitsWeakly = (condition: TagCondition, opaque: string): boolean =>
   condition === '*' || condition.some((tag) => tag.opaque === opaque)
 
-/** A document that is made once, when a configuration is loaded, and answered as it is from then on. */
+/** A document that is made once for a configuration, and answered as it is from then on. */
 export interface ReadyDocument {
   readonly body: Buffer
   /** Headers of a 200, with `ETag`. */
