@@ -185,8 +185,8 @@ function fill(tables: Tables, { collections }: Seed): void {
       }
 }
 
-const createBackend: ModuleFactory<Options> = ({ database, seed }, context) => {
-  // Opened by the first call: `postern check` makes a backend too, and should leave no file behind.
+const createModule: ModuleFactory<Options> = ({ database, seed }, context) => {
+  // Opened by the first call: `postern check` makes a module too, and should leave no file behind.
   let opened: Tables | undefined
   const open = (): Tables => {
     const tables = new Tables(resolve(import.meta.dirname, database))
@@ -202,4 +202,4 @@ const createBackend: ModuleFactory<Options> = ({ database, seed }, context) => {
   }
 }
 
-export default createBackend
+export default createModule

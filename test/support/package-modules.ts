@@ -1,17 +1,17 @@
 /** Modules as users of the published package write them. */
 
-/** A backend in TypeScript. */
+/** A module in TypeScript. */
 export const BACKEND = `import type { ModuleAnswer, ModuleCall, ModuleFactory } from 'postern/backend'
 
 interface Options { readonly greeting: string }
 
-const createBackend: ModuleFactory<Options> = ({ greeting }, { name }) => ({
+const createModule: ModuleFactory<Options> = ({ greeting }, { name }) => ({
   answer: (call: ModuleCall): ModuleAnswer => ({
     body: { kind: 'value', value: { Greeting: greeting, Business: call.business, Backend: name } },
   }),
 })
 
-export default createBackend
+export default createModule
 `
 /** Code that finds people. */
 export const PEOPLE = `import type { PeopleFactory, PeopleUser } from 'postern/people'
@@ -37,6 +37,6 @@ const createModule: ModuleFactory<{ tenant: string }> = ({ tenant }) => ({
 
 export default createModule
 `
-/** A backend in JavaScript, as a package has it. */
+/** A module in JavaScript, as a package has it. */
 export const PACKAGED = `export default ({ greeting }) => ({
   answer: ({ business }) => ({ body: { kind: 'value', value: { Greeting: greeting, Business: business } } }) })`

@@ -19,7 +19,7 @@ export interface AnswerRules {
   /** The request carried Range, and may be answered 206. */
   readonly ranged: boolean
   /** The current time, in milliseconds since the epoch. */
-  readonly now: number
+  readonly now: () => number
   readonly streams: StreamRules
   /** Most bytes of a value as JSON. */
   readonly limit: number
@@ -42,7 +42,7 @@ export async function checkAnswer(given: unknown, rules: AnswerRules): Promise<B
     return { status: code, headers: {}, body: content }
   if (verdict.kind !== 'answer') {
     discard(content)
-    throw statusFault(verdict, { given: code }, checked, rules.now)
+    throw statusFault(verdict, { given: code }, checked, rules.now())
   }
   if (content.kind === 'errors') throw broken(`answered errors with the status ${code}`)
   return { status: code, headers: passing(checked, rules.passed), body: content }

@@ -25,9 +25,11 @@ export function answeringModule(made: unknown, isOver: boolean): AnsweringModule
   const answers = hasFunction(made, 'answer')
   const isShort = hasFunction(made, 'request') || hasFunction(made, 'response')
   // Without `over`, functions of these names are the module's own business.
-  if (answers && !(isShort && isOver)) return withAnswer(made as Module)
-  if (answers)
+  if (answers && isShort && isOver)
     throw new Error('what it made has `answer` beside `request` or `response`; expected one of the two ways')
+  if (answers && isOver && ((made as Module).answer?.length ?? 0) > 1)
+    throw new Error('`answer` takes one argument: use `call.forward` in place of the second')
+  if (answers) return withAnswer(made as Module)
   if (isShort && isOver) return withShortForms(made as Module)
   if (isShort)
     throw new Error(
@@ -36,8 +38,9 @@ export function answeringModule(made: unknown, isOver: boolean): AnsweringModule
     )
   throw new Error(
     isOver
-      ? 'what it made has none of the functions `request`, `response` and `answer`'
-      : 'what it made has no function `answer`',
+      ? 'what it made has none of the functions `answer`, `request` and `response`; ' +
+          'return an object with `answer`, or with `request`, `response` or both'
+      : 'what it made has no function `answer`; return an object with one',
   )
 }
 

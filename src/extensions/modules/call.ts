@@ -66,7 +66,7 @@ const CONVERTED = { ...JSON_LIMITS, converts: true }
 
 /** The body as a module reads it. A promise only where it is large, and is parsed in slices. */
 export function bodyOf(body: CallBody, forwards: Forwards | undefined): ModuleBody | Promise<ModuleBody> {
-  if (body.kind === 'stream') return streamOf(body, () => forwards?.bodyTaken())
+  if (body.kind === 'stream') return streamOf(body, () => forwards?.takeBody())
   if (body.kind === 'value') return { kind: 'value', value: plainValue(body.value) as Json }
   if (body.kind === 'none') return body
   const { bytes, contentType } = body
@@ -97,17 +97,17 @@ class ClientBody extends StreamInPieces {
 
 /**
  * An opaque body as a module reads it.
- * @param taken called whenever the module takes it
+ * @param take called when the module takes it first; may refuse by throwing
  */
 function streamOf(
   { stream, contentType, length }: Extract<CallBody, { kind: 'stream' }>,
-  taken: () => void,
+  take: () => void,
 ): Extract<ModuleBody, { kind: 'stream' }> {
   let accounted: Readable | undefined
   return {
     kind: 'stream',
     get stream() {
-      taken()
+      if (accounted === undefined) take()
       return (accounted ??= accountedStream(new ClientBody(stream)))
     },
     contentType,

@@ -8,7 +8,13 @@ import type { HttpBackend } from '../../gateway/backends/forward/http.ts'
 import type { AnsweringModule } from './answering.ts'
 import type { Question } from './question.ts'
 import { type ReadBudget, ReceivedAnswer } from './received-answer.ts'
-import { type ChangeRules, checkChanges, type PreparedRequest, prepareRequest } from './request.ts'
+import {
+  type ChangeRules,
+  checkChanges,
+  closeStreamOf,
+  type PreparedRequest,
+  prepareRequest,
+} from './request.ts'
 import { broken } from './stream.ts'
 
 /** Requests that a module may send for one call, and how many of them at once. */
@@ -81,13 +87,17 @@ export class Forwards {
     const fail = (thrown: unknown): void => {
       // It was cancelled with its call: nobody waits for it any more.
       if (this.#ended && toFault(thrown).code === 'client_gone') promise.catch(() => undefined)
-      onAccountOf(this.#parts.question, () => reject(thrown))
+      onAccountOf(this.#parts.question, () => {
+        closeStreamOf(changes)
+        reject(thrown)
+      })
     }
     outside(() => this.#send(changes)).then(resolve, fail)
     return promise
   }
 
   async #send(given: unknown): Promise<ReceivedAnswer> {
+    if (this.#ended) throw isOver()
     if (++this.#sent > MOST_FORWARDS) throw broken(`sent more than ${MOST_FORWARDS} requests for one call`)
     const { sender, rules } = this.#parts
     const prepared = prepareRequest(this.#base, sender, await checkChanges(given, rules))
@@ -111,7 +121,7 @@ export class Forwards {
 
   async #sendNow(prepared: PreparedRequest): Promise<ReceivedAnswer> {
     if (this.#ended) throw isOver()
-    this.#takeBody(prepared.call)
+    this.#sendBody(prepared.call)
     const { sender } = this.#parts
     const open: OpenForward = { answer: undefined, listeners: [] }
     this.#open.add(open)
@@ -132,19 +142,28 @@ export class Forwards {
     return new Fault(thrown.code, { ...thrown.facts, unchanged: false })
   }
 
-  #takeBody({ body }: Call): void {
+  #sendBody({ body }: Call): void {
     if (body.kind !== 'stream') return
     const isClients = this.#base.body.kind === 'stream' && this.#base.body.stream === body.stream
     if (isClients && this.#bodySent) throw broken('sent the client’s body, which streams, a second time')
     this.#bodySent ||= isClients
   }
 
-  /** The client's body was taken by the module itself, and cannot be sent as it came. */
-  bodyTaken(): void {
+  /**
+   * The module takes the client's body itself, which cannot be sent as it came from now on.
+   * @throws Fault upstream_broken if it was sent, or a part of it: the rest would look like the whole, or never come
+   */
+  takeBody(): void {
+    if (this.#bodySent) throw broken('took the client’s body, which was sent already')
     this.#bodySent = true
   }
 
-  /** The call is answered. Answers that were not passed on are let go, and nothing more is sent. */
+  /** Nothing more is sent. The module's answer is a stream, which may be made of answers that are still read. */
+  close(): void {
+    this.#ended = true
+  }
+
+  /** The call is answered, and its stream is over. Answers that were not passed on are let go, and nothing more is sent. */
   end(): void {
     this.#end((open) => open.answer?.body.isPassed !== true)
   }

@@ -20,7 +20,7 @@ import { Forwards } from './forwards.ts'
 import { Question, type QuestionRules } from './question.ts'
 import { ReceivedAnswer, ReceivedBody } from './received-answer.ts'
 
-export interface ModuleRules extends QuestionRules {
+interface ModuleRules extends QuestionRules {
   readonly name: string
   readonly clock: Clock
   /** How long a stream may pause between two pieces, in milliseconds. */
@@ -96,7 +96,7 @@ function answerRules(
     conditional:
       reads && (headers['if-none-match'] !== undefined || headers['if-modified-since'] !== undefined),
     ranged: reads && headers['range'] !== undefined,
-    now: rules.clock.now(),
+    now: () => rules.clock.now(),
     streams: { idle: rules.idle, after: rules.after },
     limit: rules.answerLimit,
   }
@@ -119,11 +119,13 @@ async function answered(run: Run, question: Question): Promise<BackendAnswer> {
     const body = bodyOf(call.body, forwards)
     const given = callOf(call, body instanceof Promise ? await body : body, question, forwards)
     question.startTime()
-    return await finished(await module.answer(given, question), run, question, forwards)
+    const answer = await finished(await module.answer(given, question), run, question, forwards)
+    if (question.isStreaming) forwards?.close()
+    else forwards?.end()
+    return answer
   } catch (thrown) {
-    throw forwards === undefined ? thrown : forwards.afterOthers(thrown)
-  } finally {
     forwards?.end()
+    throw forwards === undefined ? thrown : forwards.afterOthers(thrown)
   }
 }
 
@@ -138,10 +140,11 @@ async function finished(
   const { status = 200, headers = {}, body } = membersOf(given, 'an answer')
   if (body instanceof ReceivedBody)
     return passed(await body.pass(checkStatusOf(status), checkHeaders(membersOf(headers, 'headers'))), run)
-  const begun = await question.begin(await checkAnswer(given, run.rules), run.call.method)
-  if (forwards === undefined) return begun
-  const own = forwards.cameWith(begun.headers['etag']) ? weakened(begun.headers) : begun.headers
-  return { ...begun, headers: own, answerFormat: { name: run.name, ...VALUE } }
+  const checked = await checkAnswer(given, run.rules)
+  if (forwards === undefined) return question.begin(checked, run.call.method)
+  const own = forwards.cameWith(checked.headers['etag']) ? weakened(checked.headers) : checked.headers
+  const answer = { ...checked, headers: own, answerFormat: { name: run.name, ...VALUE } }
+  return question.begin(answer, run.call.method, () => forwards.end())
 }
 
 /** A module that sees answers got that of a GET, with a body that an answer to HEAD has not. */

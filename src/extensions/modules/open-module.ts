@@ -53,7 +53,7 @@ export async function openUserModule(
 function factoryOf(exports: unknown): ModuleFactory {
   const factory = defaultExportOf(exports)
   if (typeof factory === 'function') return factory as ModuleFactory
-  throw new Error(`its default export is ${typeof factory}; expected a function that makes a backend`)
+  throw new Error(`its default export is ${typeof factory}; expected a function that makes a module`)
 }
 
 function fundCode(text: string): Code {

@@ -65,6 +65,11 @@ export class Question implements Blamed {
     return this.#abort.signal
   }
 
+  /** Whether a stream of the module's is being read, or will be. */
+  get isStreaming(): boolean {
+    return this.#body?.isOver === false
+  }
+
   /** Gives the module all of its time, from now on. */
   startTime(): void {
     this.stopTime()
@@ -89,7 +94,7 @@ export class Question implements Blamed {
   failed(thrown: unknown): void {
     // It throws the reason for which it was stopped.
     if (this.signal.aborted && thrown === this.signal.reason) return
-    const over = this.#answered ? this.#body?.isOver !== false : this.signal.aborted
+    const over = this.#answered ? !this.isStreaming : this.signal.aborted
     if (over || this.#answered) this.#log(thrown)
     if (!over) this.#stop(faultOf(thrown))
   }
@@ -97,11 +102,12 @@ export class Question implements Blamed {
   /**
    * Binds the body to this call, and waits until the answer has begun: a stream that fails, or says nothing, before its
    * first piece is a fault and no 200. Of an answer to HEAD the stream is let go.
+   * @param over called once when a stream was read, has broken off or is no longer wanted
    */
-  async begin(answer: BackendAnswer, method: string): Promise<BackendAnswer> {
+  async begin(answer: BackendAnswer, method: string, over?: () => void): Promise<BackendAnswer> {
     const { body } = answer
     if (body.kind !== 'stream') return answer
-    this.#body = new Passage(body.pieces)
+    this.#body = new Passage(body.pieces, undefined, over)
     const held = { ...answer, body: { ...body, pieces: this.#body } }
     if (this.signal.aborted) discard(held.body)
     else if (method !== 'HEAD') await firstPiece(body)

@@ -134,6 +134,17 @@ function checkBody(
   return check(body, rules)
 }
 
+/** Closes the stream in changes whose request failed: nobody else does if it was never sent. Never throws. */
+export function closeStreamOf(given: unknown): void {
+  try {
+    const { stream } = membersOf(membersOf(given, 'changes')['body'], 'a body')
+    // One that fails when it is closed would end the process if nobody listened.
+    if (stream instanceof Readable) stream.on('error', () => undefined).destroy()
+  } catch {
+    // there is none; or its own `destroy` threw, and the request has failed already
+  }
+}
+
 function typeOf(given: unknown): string {
   const type = mediaTypeOf(given)
   if (type === undefined) throw broken('gave a body without a contentType')

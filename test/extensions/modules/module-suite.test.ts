@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { answeringModule } from '../../../src/extensions/modules/answering.ts'
 import { userModule } from '../../../src/extensions/modules/module.ts'
-import createBackend from '../../../config/examples/sqlite-backend.ts'
+import createModule from '../../../config/examples/sqlite-backend.ts'
 import { after, systemClock } from '../../../src/base/kernel/clock.ts'
 import { backendContract } from '../../support/suites/backend.contract.ts'
 
@@ -13,7 +13,7 @@ backendContract('module', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'postern-module-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const options = { database: join(folder, 'data.db'), seed: '../demo-data.json' }
-  const module = await createBackend(options, { name: 'funds', addFund: () => Promise.resolve() })
+  const module = await createModule(options, { name: 'funds', addFund: () => Promise.resolve() })
   const rules = {
     name: 'funds',
     clock: systemClock,

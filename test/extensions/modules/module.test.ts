@@ -5,19 +5,23 @@ import { answeringModule } from '../../../src/extensions/modules/answering.ts'
 import { userModule } from '../../../src/extensions/modules/module.ts'
 import type { Module, ModuleCall } from '../../../src/base/contracts/calls/module.ts'
 import { parseJson } from '../../../src/base/http/body/json.ts'
-import { systemClock } from '../../../src/base/kernel/clock.ts'
+import { type Clock, systemClock } from '../../../src/base/kernel/clock.ts'
 import { Fault } from '../../../src/base/kernel/faults.ts'
 import { makeCall, PRINCIPAL, type CallOverrides } from '../../support/calls.ts'
+import { movableClock } from '../../support/movable-clock.ts'
 import { manualAfter } from '../../support/manual-after.ts'
 import { factsOf } from '../../../src/extensions/modules/call.ts'
 
 /** What user code may answer when it runs: anything at all. */
-const over = (answer: (call: ModuleCall) => unknown, more: Partial<Module> = {}) => {
+const over = (
+  answer: (call: ModuleCall) => unknown,
+  { clock = systemClock, ...more }: Pick<Module, 'healthy' | 'close'> & { readonly clock?: Clock } = {},
+) => {
   const timers = manualAfter()
   const failures: unknown[] = []
   const rules = {
     name: 'mine',
-    clock: systemClock,
+    clock,
     after: timers.after,
     timeout: 30_000,
     idle: 60_000,
@@ -135,6 +139,18 @@ describe('C8.1: what a module answers', () => {
     expect((await faultOf(answering({ status: 409 }))).status).toBe(409)
     expect((await faultOf(answering({ status: 503 }))).code).toBe('upstream_unavailable')
     expect((await faultOf(answering({ status: 403 }))).code).toBe('upstream_forbade')
+  })
+
+  it('C8.4 a date in Retry-After counts from the answer, not from the call', async () => {
+    const clock = movableClock()
+    const { backend } = over(
+      () => {
+        clock.advance(60_000)
+        return { status: 503, headers: { 'Retry-After': new Date(clock.now() + 30_000).toUTCString() } }
+      },
+      { clock },
+    )
+    expect((await faultOf(backend.answer(makeCall()))).facts.retryAfter).toBe(30)
   })
 
   it('is 304 only to a conditional request', async () => {

@@ -1,6 +1,7 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, expectTypeOf, it } from 'vitest'
 import { openUserModule } from '../../../src/extensions/modules/open-module.ts'
 import type { ModuleConfig } from '../../../src/extensions/modules/schema.ts'
+import type { Module, ModuleAnswer } from '../../../src/base/contracts/calls/module.ts'
 import { Problems } from '../../../src/base/config/problems.ts'
 import { systemClock } from '../../../src/base/kernel/clock.ts'
 import { makeCall } from '../../support/calls.ts'
@@ -53,6 +54,18 @@ describe('C8.1: a module is found', () => {
     expect((await backend!.answer(makeCall())).status).toBe(200)
   })
 
+  it('C8.9 whose type has `answer`, or `request`, `response` or both', () => {
+    const made: ModuleAnswer = { status: 404 }
+    const [answer, request, response] = [() => made, () => undefined, () => made]
+    expectTypeOf({ answer, close: () => undefined }).toExtend<Module>()
+    expectTypeOf({ request }).toExtend<Module>()
+    expectTypeOf({ response }).toExtend<Module>()
+    expectTypeOf({ request, response, healthy: () => true }).toExtend<Module>()
+    expectTypeOf({ close: () => undefined }).not.toExtend<Module>()
+    expectTypeOf({ answer, request }).not.toExtend<Module>()
+    expectTypeOf({ answer, response }).not.toExtend<Module>()
+  })
+
   it('is told its name, and tells of funds that it makes', async () => {
     const { backend, funds } = await opened(
       'backend.mjs',
@@ -76,7 +89,11 @@ describe('C8.1: a broken module is told with its name and why', () => {
       `throw new Error('no licence')`,
       /^backends\.mine\.file .*no licence/,
     ],
-    ['without a default export', 'export const a = 1', /default export is undefined; expected a function/],
+    [
+      'without a default export',
+      'export const a = 1',
+      /default export is undefined; expected a function that makes a module$/,
+    ],
     ['whose default export is no function', 'export default { answer() {} }', /default export is object/],
     [
       'whose factory throws',
@@ -85,7 +102,7 @@ describe('C8.1: a broken module is told with its name and why', () => {
     ],
     ['whose factory rejects', `export default async () => { throw new Error('refused') }`, /refused/],
     ['whose factory throws no error', `export default () => { throw 'why not' }`, /why not/],
-    ['that makes nothing', 'export default () => {}', /no function `answer`/],
+    ['that makes nothing', 'export default () => {}', /no function `answer`; return an object with one$/],
     ['that makes something else', 'export default () => ({ answer: 1 })', /no function `answer`/],
     [
       'C8.9 that has `request` and no backend to send it to',

@@ -50,7 +50,14 @@ describe('C8.9: the configuration of a module over a forwarder', () => {
   })
 
   it.each([
-    ['{}', 'has none of the functions `request`, `response` and `answer`'],
+    [
+      '{}',
+      'has none of the functions `answer`, `request` and `response`; return an object with `answer`, or with `request`',
+    ],
+    [
+      '{ answer: (call, forward) => forward() }',
+      '`answer` takes one argument: use `call.forward` in place of the second',
+    ],
     ['{ answer: () => 1, response: () => 1 }', 'has `answer` beside `request` or `response`'],
     ['{ answer: () => 1, request: () => 1 }', 'has `answer` beside `request` or `response`'],
   ])('C8.9 a module that makes %s is refused', async (source, problem) => {

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import type { Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { replacedOver, startOver } from '../../support/over-module.ts'
 import { openRaw } from '../../support/raw-http.ts'
@@ -275,6 +276,65 @@ describe('C8.9: what a module makes of an answer', () => {
     client.destroy()
   })
 
+  /** An answer made of a stream of the upstream's, while another answer of it is unread. */
+  const MADE = `{ answer: async ({ query, forward }) => {
+      const { PassThrough } = await import('node:stream')
+      const [answer] = [await forward({ path: '/first' }), await forward({ path: '/unread' })]
+      const stream = new PassThrough()
+      answer.stream().on('data', (piece) => {
+        stream.write(piece)
+        if (query.has('late') && String(piece) === 'cd') forward({ path: '/late' }).catch(({ code }) => stream.write(code))
+        if (query.has('fails') && String(piece) === 'cd') stream.destroy(new Error('it fails'))
+      }).on('end', () => setImmediate(() => stream.end()))
+      return { body: { kind: 'stream', stream, contentType: 'application/octet-stream' } } } }`
+
+  /** Asks for it, as far as its first piece. */
+  async function downloadMade({ query = '', method = 'GET' } = {}) {
+    const { upstream, gateway, token } = await over(MADE, {
+      behaviour: (connection) =>
+        connection.raw('HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n'),
+    })
+    const client = await openRaw(gateway.port)
+    client.send(requestBytes({ method, target: `${at('download')}${query}`, headers: bearer(token) }))
+    if (method === 'HEAD') expect(await client.response({ head: true })).toMatchObject({ status: 200 })
+    else await expect.poll(() => client.unread).toContain('\r\nab\r\n')
+    const of = (path: string) => upstream.connections.find(({ bytes }) => bytes.includes(path))?.socket
+    const [first, unread] = [of('/first'), of('/unread')]
+    if (first === undefined || unread === undefined) throw new Error('not sent')
+    return { upstream, client, first, unread }
+  }
+
+  const isClosed = (socket: Socket) => socket.destroyed || once(socket, 'close')
+
+  it('C8.9 a stream that is made of the upstream’s passes to its end, and other answers are let go then', async () => {
+    const { client, first, unread } = await downloadMade()
+    expect(unread.destroyed).toBe(false)
+    first.write('2\r\ncd\r\n0\r\n\r\n')
+    expect(await client.response()).toMatchObject({ status: 200, body: 'abcd', whole: true })
+    await isClosed(unread)
+    client.destroy()
+  })
+
+  it('C8.9 nothing more is sent when a stream has begun, though it is not over', async () => {
+    const { upstream, client, first } = await downloadMade({ query: '?late' })
+    first.write('2\r\ncd\r\n0\r\n\r\n')
+    expect((await client.response()).body).toBe('abcdupstream_broken')
+    expect(upstream.connections.some(({ bytes }) => bytes.includes('/late'))).toBe(false)
+    client.destroy()
+  })
+
+  it.each([
+    ['whose client leaves', {}],
+    ['that fails', { query: '?fails' }],
+    ['for a HEAD', { method: 'HEAD' }],
+  ])('C8.9 of a stream %s all that it was made of is let go', async (_case, asked) => {
+    const { client, first, unread } = await downloadMade(asked)
+    if ('query' in asked) first.write('2\r\ncd\r\n')
+    else if (!('method' in asked)) client.destroy()
+    await Promise.all([isClosed(first), isClosed(unread)])
+    client.destroy()
+  })
+
   it('C8.9 a service that speaks XML: the module gets bytes, and answers values to both kinds of client', async () => {
     const { upstream, ask } = await over(
       `{ request: ({ body }) => body.kind === 'bytes' ? { headers: { 'X-Size': String(body.bytes.length) } } : undefined,
@@ -380,6 +440,42 @@ describe('C8.9: a module that sends several requests', () => {
     )
     expect((await own.ask(upload)).status).toBe(200)
     expect(String(own.upstream.requests[0]?.body)).toBe('abc!')
+  })
+
+  it('C8.9 a client’s body that streams is not taken after it was sent, wholly or in part', async () => {
+    const { ask } = await over(
+      `{ answer: async ({ body, forward }) => {
+          await forward().catch(() => undefined)
+          try { await body.stream.toArray() } catch (error) {
+            return { body: { kind: 'value', value: error.facts.detail } } } } }`,
+      { behaviour: (connection) => connection.reset() },
+    )
+    const headers = { 'Content-Type': 'application/octet-stream' }
+    const answer = await ask({ method: 'POST', target: at('upload'), body: 'abc', headers })
+    expect(dataOf(answer)).toEqual({ Value: 'the module took the client’s body, which was sent already' })
+  })
+
+  it('C8.9 a stream for a request that is not sent is closed', async () => {
+    const { upstream, ask } = await over(
+      `(() => {
+        let forwardBefore
+        return { answer: async ({ query, forward }) => {
+          const stream = new (await import('node:stream')).Readable({ read() {}, destroy() { throw new Error('mine') } })
+          const changes = { method: query.get('method'), body: { kind: 'stream', stream, contentType: query.get('type') } }
+          for (let n = 0; n < Number(query.get('before')); n++) await forward()
+          const error = await (query.has('over') ? forwardBefore : forward)(changes).catch((error) => error)
+          forwardBefore = forward
+          return { body: { kind: 'value', value: { code: error.code, closed: stream.destroyed } } } } }
+      })()`,
+    )
+    const cases = ['method=GET&type=a/b', 'method=get&type=a/b', 'method=PUT&type=ab']
+    for (const query of [...cases, 'method=PUT&type=a/b&over', 'method=PUT&type=a/b&before=20'])
+      expect({ query, ...Object(dataOf(await ask({ target: `${LIST}?${query}` }))) }).toEqual({
+        query,
+        code: 'upstream_broken',
+        closed: true,
+      })
+    expect(upstream.requests.filter(({ method }) => method === 'PUT')).toEqual([])
   })
 
   it('C8.9 a request that fails tells why by its code; thrown on it is 503, as a cause 500', async () => {

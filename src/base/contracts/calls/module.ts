@@ -29,23 +29,36 @@ export interface ModuleContext {
   addFund(business: string, fund: string): Promise<void>
 }
 
-/** Has `answer`. With `over` in its section it may have the short forms `request` and `response` instead. */
-export interface Module {
+/**
+ * Has `answer`. With `over` in its section it may have the short forms `request` and `response` instead, one of them or
+ * both. Without `over` a module may have functions of its own with these names; the types leave that out.
+ */
+export type Module = ModuleHooks &
+  (
+    | (Pick<ModuleFunctions, 'answer'> & { request?: never; response?: never })
+    | (Pick<ModuleFunctions, 'request'> & Partial<Pick<ModuleFunctions, 'response'>> & { answer?: never })
+    | (Pick<ModuleFunctions, 'response'> & { answer?: never; request?: never })
+  )
+
+interface ModuleFunctions {
   /**
    * Answers one authorised call. If it throws, the client gets a 500 and the log gets the error. With `over` the call
    * is a ForwardedCall: `answer: (call: ForwardedCall) => call.forward()`.
    */
-  answer?(call: ModuleCall): ModuleAnswer | Promise<ModuleAnswer>
+  answer(call: ModuleCall): ModuleAnswer | Promise<ModuleAnswer>
   /**
    * Short form of an `answer` that forwards once: returns the changes of that request. If it returns nothing, nothing
    * is changed. Without `response` the client gets what the upstream answers.
    */
-  request?(call: ForwardedCall): RequestChanges | undefined | Promise<RequestChanges | undefined>
+  request(call: ForwardedCall): RequestChanges | undefined | Promise<RequestChanges | undefined>
   /**
    * Short form of an `answer` that forwards once: makes the client's answer of the upstream's, whatever its status is.
    * It is not called for a 304, nor if there was no answer: then the client gets 503.
    */
-  response?(call: ForwardedCall, answer: UpstreamAnswer): ModuleAnswer | Promise<ModuleAnswer>
+  response(call: ForwardedCall, answer: UpstreamAnswer): ModuleAnswer | Promise<ModuleAnswer>
+}
+
+interface ModuleHooks {
   /** Whether it can answer now, for readiness; true if the method is absent. With `over` the upstream's health counts too. */
   healthy?(): boolean
   /** Called once, after the last call. */
@@ -155,8 +168,9 @@ export interface ModuleError {
 
 export interface ForwardError extends Error {
   /**
-   * `upstream_unreachable`, `upstream_timeout`, `upstream_broken` (no HTTP, or changes that cannot be sent),
-   * `answer_too_large`, `client_gone`.
+   * Among others `upstream_unreachable`, `upstream_timeout`, `upstream_broken` (no HTTP, or changes that cannot be
+   * sent), `upstream_token_unavailable` (no credentials for the upstream), `audit_unavailable` (nothing was sent),
+   * `answer_too_large` and `client_gone`.
    */
   readonly code: string
 }
