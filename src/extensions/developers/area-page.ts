@@ -1,4 +1,3 @@
-import { Slices } from '../../base/kernel/slices.ts'
 import { html, type Html } from '../../identity/pages/layout.ts'
 import {
   type CurlCall,
@@ -12,7 +11,7 @@ import {
   withoutIncluded,
 } from './commands.ts'
 import { type Area, type Operation, plain, type WholeExample } from './document.ts'
-import { answerInBoth, bodyInBoth, codeBlock, facts, type InBoth, part } from './elements.ts'
+import { answerInBoth, bodyInBoth, codeBlock, facts, type InBoth, inSlices, part } from './elements.ts'
 import { addressOf, areaPath, type DeveloperPage, type DeveloperParts } from './frame.ts'
 import { markdown, paragraph } from './markdown.ts'
 import { operationFacts } from './operation-facts.ts'
@@ -27,7 +26,7 @@ export function areaPage(name: string, parts: DeveloperParts): DeveloperPage {
       const document = parts.document()
       const area = document.areas.find((each) => each.name === name)
       const operations = document.operationsOf(name)
-      const described = await operationParts(operations, parts)
+      const described = await inSlices(operations, STEPS, (operation) => operationPart(operation, parts))
       const body = html`${area && aboutArea(area)} ${contents(operations)} ${tokenPart(operations, parts)}
       ${described}`
       return { title: name, lead: undefined, body }
@@ -69,21 +68,6 @@ const contents = (operations: readonly Operation[]): Html =>
 
 /** How many steps of `Slices` one operation counts as, because it takes about as long. */
 const STEPS = 64
-
-/** In slices: an area may have hundreds of operations, and other calls are served meanwhile. */
-async function operationParts(
-  operations: readonly Operation[],
-  parts: DeveloperParts,
-): Promise<readonly Html[]> {
-  const slices = new Slices()
-  const made: Html[] = []
-  for (const operation of operations) {
-    made.push(operationPart(operation, parts))
-    const turn = slices.pause(STEPS)
-    if (turn) await turn
-  }
-  return made
-}
 
 function operationPart(operation: Operation, parts: DeveloperParts): Html {
   const { answer, examples, id, method, node, path } = operation

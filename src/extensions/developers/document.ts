@@ -64,6 +64,7 @@ interface OperationNode {
   readonly responses: Readonly<Record<string, Response | Reference>>
   readonly 'x-postern-action': string
   readonly 'x-postern-target': 'business' | 'fund'
+  readonly 'x-postern-mode'?: 'report-only'
   readonly 'x-postern-default-version'?: number
   readonly 'x-postern-items'?: Readonly<Record<string, string>>
   readonly 'x-postern-examples'?: Readonly<Record<string, NamedExample>>

@@ -1,5 +1,6 @@
 import { successEnvelope } from '../../base/http/envelope.ts'
 import type { JsonObject, JsonValue } from '../../base/http/body/json.ts'
+import { Slices } from '../../base/kernel/slices.ts'
 import { type ItemNames, writeXml } from '../../base/http/xml/write.ts'
 import { html, type Html, type Slot } from '../../identity/pages/layout.ts'
 
@@ -59,6 +60,10 @@ export const part = (id: string, title: Slot, ...body: readonly Slot[]): Html =>
     ${body}
   </section>`
 
+/** Names as code, with a space between two. */
+export const codeWords = (names: readonly string[]): Slot =>
+  names.map((name, at) => html`${at > 0 && ' '}<code>${name}</code>`)
+
 /** The id of a code's part of the page about errors. @param key code and status: `API_NOT_FOUND 404` */
 export const errorAnchor = (key: string): string => key.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')
 
@@ -105,3 +110,22 @@ export const answerInBoth = (data: JsonValue, items: ItemNames): InBoth =>
 /** In XML the root may have any name (C7.5). */
 export const bodyInBoth = (body: JsonValue, items: ItemNames): InBoth =>
   bothOf(JSON.stringify(body), () => writeXml(body, 'Request', items))
+
+/**
+ * Makes a part of each item, in slices: an API may have thousands of operations, and other calls are served meanwhile.
+ * @param steps how many steps of `Slices` one item counts as
+ */
+export async function inSlices<Item>(
+  items: readonly Item[],
+  steps: number,
+  make: (item: Item) => Html,
+): Promise<readonly Html[]> {
+  const slices = new Slices()
+  const made: Html[] = []
+  for (const item of items) {
+    made.push(make(item))
+    const turn = slices.pause(steps)
+    if (turn) await turn
+  }
+  return made
+}

@@ -4,7 +4,7 @@ import { describable } from '../../identity/steps/answers.ts'
 import { html, type Html } from '../../identity/pages/layout.ts'
 import { type Code, errorAnchor, inJson, inXml, part, table } from './elements.ts'
 import { addressOf, type DeveloperPage, type DeveloperParts } from './frame.ts'
-import { readGuide, readLists } from './guide.ts'
+import { guidePage, readMends } from './guide.ts'
 import { prose } from './markdown.ts'
 
 /** Where a client meets a fault: under `/api`, at the identity endpoints that answer JSON, or in a user's browser. */
@@ -16,11 +16,11 @@ interface Case {
   readonly mends: readonly string[]
 }
 
-type Lists = ReturnType<typeof readLists>
+const LISTS = readMends()
 
 /** Faults with the same text at the same status are one case: a client cannot tell them apart. */
-function casesAt(place: Place, lists: Lists): readonly Case[] {
-  const here = [...lists].filter(([heading]) => heading.split(' and ').includes(place))
+function casesAt(place: Place): readonly Case[] {
+  const here = [...LISTS].filter(([heading]) => heading.split(' and ').includes(place))
   const mends = new Map(here.flatMap(([, list]) => [...list]))
   const codes = (Object.keys(FAULTS) as FaultCode[]).filter((code) => mends.has(code))
   const groups = Map.groupBy(codes, (code) => `${FAULTS[code].status} ${FAULTS[code].text}`)
@@ -35,8 +35,8 @@ function casesAt(place: Place, lists: Lists): readonly Case[] {
 type Keyed = readonly [key: string, cases: readonly Case[]]
 
 /** By code and status, the lowest status first. */
-const apiCases = (lists: Lists): readonly Keyed[] =>
-  [...Map.groupBy(casesAt('api', lists), ({ row }) => `${row.wire} ${row.status}`)].sort(
+const apiCases = (): readonly Keyed[] =>
+  [...Map.groupBy(casesAt('api'), ({ row }) => `${row.wire} ${row.status}`)].sort(
     ([, [one]], [, [other]]) => (one?.row.status ?? 0) - (other?.row.status ?? 0),
   )
 
@@ -51,29 +51,29 @@ const caseList = (label: string, cases: readonly Case[]): Html =>
     )}
   </ul>`
 
-function codePart([key, cases]: Keyed, lists: Lists): Html {
+function codePart([key, cases]: Keyed): Html {
   const [code = '', status = ''] = key.split(' ')
   return part(
     errorAnchor(key),
     html`<span class="status">${status}</span> <code>${code}</code>`,
-    html`<p>${lists.get('codes')?.get(key)}</p>`,
+    html`<p>${LISTS.get('codes')?.get(key)}</p>`,
     caseList('Message', cases),
   )
 }
 
-const codeTable = (cases: readonly Keyed[], lists: Lists): Html =>
+const codeTable = (cases: readonly Keyed[]): Html =>
   table(
     'All codes of the API',
     ['Status', 'Code', 'In short'],
     cases.map(([key]) => {
       const [code = '', status = ''] = key.split(' ')
       const link = html`<a href="#${errorAnchor(key)}"><code>${code}</code></a>`
-      return [status, link, lists.get('codes')?.get(key)]
+      return [status, link, LISTS.get('codes')?.get(key)]
     }),
   )
 
-const oauthCases = (place: 'identity' | 'browser', lists: Lists): Html =>
-  html`${[...Map.groupBy(casesAt(place, lists), ({ row }) => row.oauth)].map(
+const oauthCases = (place: 'identity' | 'browser'): Html =>
+  html`${[...Map.groupBy(casesAt(place), ({ row }) => row.oauth)].map(
     ([error, cases]) =>
       html`<h3 id="${place}-${error}">
           <code>${error}</code>${cases[0] && cases[0].row.status !== 400 && html` · ${cases[0].row.status}`}
@@ -92,22 +92,17 @@ const oauthExample = (): Code =>
   )
 
 /** Every failure that a client can meet, from the table of faults (C2). */
-export function errorsPage(parts: DeveloperParts): DeveloperPage {
-  const { lead, parts: filled, title } = readGuide('errors')
-  const content = () => {
-    const lists = readLists('mends')
-    const cases = apiCases(lists)
-    const [form, codes, ...others] = filled({
+export const errorsPage = (parts: DeveloperParts): DeveloperPage =>
+  guidePage('errors', () => {
+    const cases = apiCases()
+    return {
       json: inJson(errorsEnvelope('json', SHOWN)),
       xml: inXml(errorsEnvelope('xml', SHOWN)),
       oauth: oauthExample(),
-      codes: codeTable(cases, lists),
-      identity: oauthCases('identity', lists),
+      codes: codeTable(cases),
+      eachCode: html`${cases.map(codePart)}`,
+      identity: oauthCases('identity'),
       authorize: addressOf(parts, 'authorization_endpoint'),
-      browser: oauthCases('browser', lists),
-    })
-    const ofCodes = cases.map((each) => codePart(each, lists))
-    return { title, lead, body: html`${form} ${codes} ${ofCodes} ${others}` }
-  }
-  return { path: '/errors', name: title, content }
-}
+      browser: oauthCases('browser'),
+    }
+  })

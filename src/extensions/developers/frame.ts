@@ -26,7 +26,7 @@ export interface DeveloperPage {
   readonly content: () => PageContent | Promise<PageContent>
 }
 
-export interface PageContent {
+interface PageContent {
   readonly title: string
   readonly lead: Html | string | undefined
   readonly body: Html
@@ -52,8 +52,11 @@ export interface Frame {
 
 export const DEVELOPERS_PATH = '/developers'
 
-/** Names of pages, which an area may have too. */
-const TAKEN: ReadonlySet<string> = new Set(['areas', 'scopes', 'errors', 'xml', 'changes'])
+/** The pages that are the same in every deployment: each is a guide, and stands at its name. */
+export const REFERENCE = ['scopes', 'errors', 'xml', 'changes'] as const
+
+/** Names that an area may have too. */
+const TAKEN: ReadonlySet<string> = new Set(['areas', ...REFERENCE])
 
 /** The path of an area's page: its name, or below `areas` where another page has that name. */
 export const areaPath = (area: string): string => (TAKEN.has(area) ? `/areas/${area}` : `/${area}`)

@@ -2,10 +2,10 @@
 import { readFileSync } from 'node:fs'
 import { html, type Html, type Slot } from '../../identity/pages/layout.ts'
 import { type Code, codeBlock, part, table } from './elements.ts'
-import type { DeveloperPage } from './frame.ts'
-import { blocksOf, markdownBlock, paragraph, prose } from './markdown.ts'
+import { type DeveloperPage, REFERENCE } from './frame.ts'
+import { blocksOf, markdownBlock, prose } from './markdown.ts'
 
-/** The value of `{{name}}` in a guide: words within a line, or a block. Undefined leaves out the part that contains it. */
+/** The value of `{{name}}` in a guide: plain text, or a block. Undefined leaves out the part that contains it. */
 export type Values = Readonly<Record<string, string | Html | Code | undefined>>
 
 /** A guide, with its parts in order. */
@@ -15,8 +15,18 @@ interface Guide {
   readonly parts: (values: Values) => readonly Slot[]
 }
 
-export function readGuide(name: string): Guide {
-  const [head = '', ...sections] = readGuideText(name).split(/^## /m)
+type PageName = 'start' | (typeof REFERENCE)[number]
+
+/** Read once: a process shows its own guides, also when another version is installed while it runs. */
+const TEXTS: ReadonlyMap<string, string> = new Map(
+  ['start', 'mends', ...REFERENCE].map((name) => [
+    name,
+    readFileSync(new URL(`guides/${name}.md`, import.meta.url), 'utf8'),
+  ]),
+)
+
+export function readGuide(name: PageName): Guide {
+  const [head = '', ...sections] = (TEXTS.get(name) ?? '').split(/^## /m)
   const [title = '', lead = ''] = blocksOf(head)
   return {
     title: title.replace('# ', ''),
@@ -25,31 +35,37 @@ export function readGuide(name: string): Guide {
   }
 }
 
-const GUIDES = new URL('guides/', import.meta.url)
-
-const readGuideText = (name: string): string => readFileSync(new URL(`${name}.md`, GUIDES), 'utf8')
+function valueOf(name: string, values: Values): Values[string] {
+  if (!Object.hasOwn(values, name))
+    throw new TypeError(`a guide names {{${name}}}, which its page does not give`)
+  return values[name]
+}
 
 const filled = (text: string, values: Values): string =>
-  text.replaceAll(/\{\{(\w+)\}\}/g, (whole, name: string) => {
-    const value = values[name]
-    return typeof value === 'string' ? value : whole
+  text.replaceAll(/\{\{(\w+)\}\}/g, (_, name: string) => {
+    const value = valueOf(name, values)
+    if (typeof value !== 'string') throw new TypeError(`a guide has {{${name}}}, a block, within a line`)
+    return value
   })
 
 /** A page that is a guide. */
-export function guidePage(name: string, values: () => Values): DeveloperPage {
+export function guidePage(
+  name: (typeof REFERENCE)[number],
+  values: () => Values | Promise<Values>,
+): DeveloperPage {
   const { lead, parts, title } = readGuide(name)
-  const content = () => ({ title, lead, body: html`${parts(values())}` })
+  const content = async () => ({ title, lead, body: html`${parts(await values())}` })
   return { path: `/${name}`, name: title, content }
 }
 
 type Lists = ReadonlyMap<string, ReadonlyMap<string, string>>
 
-/** The lists of a guide that is no page, by their headings: `- name: text`. Texts may use the names of the list `words`. */
-export function readLists(name: string): Lists {
+/** The lists of the guide `mends`, by their headings: `- name: text`. Texts may use the names of the list `words`. */
+export function readMends(): Lists {
   const words = new Map<string, string>()
   const lists = new Map([['words', words]])
   let list = words
-  for (const line of readGuideText(name).split('\n')) {
+  for (const line of (TEXTS.get('mends') ?? '').split('\n')) {
     const [, heading, key, text] = /^(?:## (.+)|- ([^:]+): (.+))$/.exec(line) ?? []
     if (heading !== undefined && heading !== 'words') lists.set(heading, (list = new Map<string, string>()))
     if (key !== undefined && text !== undefined) list.set(key, filled(text, Object.fromEntries(words)))
@@ -62,13 +78,11 @@ const HEADING = /^(.+) \{#([\w-]+)\}\n/
 const BLOCK = /^\{\{(\w+)(?:: (.+))?\}\}$/
 
 function sectionOf(section: string, values: Values): Slot {
+  const names = [...section.matchAll(/\{\{(\w+)/g)].map(([, name = '']) => name)
+  if (names.map((name) => valueOf(name, values)).includes(undefined)) return undefined
+  if (BLOCK.test(section.trim())) return guideBlocks(section, '', values)
   const [heading = '', title = '', id = ''] = HEADING.exec(section) ?? []
   const [before = '', ...steps] = section.slice(heading.length).split(/^\d+\. /m)
-  const isLeftOut = blocksOf(before).some((block) => {
-    const [, name] = BLOCK.exec(block) ?? []
-    return name !== undefined && values[name] === undefined
-  })
-  if (isLeftOut) return undefined
   const list = html`<ol class="steps">
     ${steps.map((step) => html`<li>${guideBlocks(step.replaceAll(/^ {3}/gm, ''), title, values)}</li>`)}
   </ol>`
@@ -76,27 +90,27 @@ function sectionOf(section: string, values: Values): Slot {
 }
 
 function guideBlocks(text: string, title: string, values: Values): readonly Slot[] {
+  const fill = (words: string): string => filled(words, values)
   let label = title
   return blocksOf(text).map((block): Slot => {
     const [, name, ownLabel = label] = BLOCK.exec(block) ?? []
     if (name !== undefined) return valueBlock(values[name], ownLabel)
     if (block.startsWith('### ')) return html`<h3>${(label = block.slice(4))}</h3>`
-    const words = filled(block, values)
-    return block.startsWith('| ') ? proseTable(label, words) : markdownBlock(words)
+    return block.startsWith('| ') ? proseTable(label, block, fill) : markdownBlock(block, fill)
   })
 }
 
 function valueBlock(value: Values[string], label: string): Slot {
-  if (typeof value === 'string') return paragraph(value)
+  if (typeof value === 'string') return html`<p>${value}</p>`
   return value !== undefined && 'kind' in value ? codeBlock(value, label) : value
 }
 
-function proseTable(label: string, text: string): Html {
+function proseTable(label: string, text: string, fill: (words: string) => string): Html {
   const [heads = [], , ...rows] = text.split('\n').map((line) =>
     line
       .slice(1, -1)
       .split(' | ')
-      .map((cell) => prose(cell.trim())),
+      .map((cell) => prose(cell.trim(), fill)),
   )
   return table(label, heads, rows)
 }

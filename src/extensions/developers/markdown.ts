@@ -4,23 +4,29 @@ import { bullets } from './elements.ts'
 
 const MARKED = /(`[^`]*`|\*\*[^*]*\*\*)/
 
-const markedPart = (part: string): Slot => {
-  if (part.startsWith('`')) return html`<code>${part.slice(1, -1)}</code>`
-  return part.startsWith('**') ? html`<strong>${part.slice(2, -2)}</strong>` : part
-}
+/** What fills placeholders. It is called when the marks are read, so a value that has marks is shown as it is. */
+type Fill = (text: string) => string
+
+const asWritten: Fill = (text) => text
 
 /** One line: parts between backticks are code, those between `**` are strong. */
-export const prose = (text: string): Html => html`${text.split(MARKED).map(markedPart)}`
+export function prose(text: string, fill = asWritten): Html {
+  const markedPart = (part: string): Slot => {
+    if (part.startsWith('`')) return html`<code>${fill(part.slice(1, -1))}</code>`
+    return part.startsWith('**') ? html`<strong>${fill(part.slice(2, -2))}</strong>` : fill(part)
+  }
+  return html`${text.split(MARKED).map(markedPart)}`
+}
 
-export const paragraph = (text: string): Html => html`<p>${prose(text)}</p>`
+export const paragraph = (text: string, fill = asWritten): Html => html`<p>${prose(text, fill)}</p>`
 
 export const blocksOf = (text: string): readonly string[] => text.trim().split(/\n{2,}/)
 
 /** The operator's Markdown: paragraphs, lists with `- `, code and `**`. The rest is shown as it was written. */
-export const markdown = (text: string): Html => html`${blocksOf(text).map(markdownBlock)}`
+export const markdown = (text: string): Html => html`${blocksOf(text).map((block) => markdownBlock(block))}`
 
-export function markdownBlock(block: string): Html {
+export function markdownBlock(block: string, fill = asWritten): Html {
   const lines = block.split('\n')
-  if (!lines.every((line) => /^[-*] /.test(line))) return paragraph(block)
-  return bullets(lines.map((line) => prose(line.slice(2))))
+  if (!lines.every((line) => /^[-*] /.test(line))) return paragraph(block, fill)
+  return bullets(lines.map((line) => prose(line.slice(2), fill)))
 }

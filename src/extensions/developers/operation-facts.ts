@@ -3,7 +3,7 @@ import type { Catalogue } from '../../base/config/scopes/catalogue.ts'
 import { plainText } from '../../base/http/body/json.ts'
 import { html, type Html, type Slot } from '../../identity/pages/layout.ts'
 import { type Operation, type Parameter, plain, type Schema } from './document.ts'
-import { bullets, errorAnchor } from './elements.ts'
+import { bullets, codeWords, errorAnchor } from './elements.ts'
 import { type DeveloperParts, DEVELOPERS_PATH } from './frame.ts'
 import { prose } from './markdown.ts'
 import { schemaWords } from './schema-words.ts'
@@ -72,23 +72,27 @@ function queryRow(operation: Operation, { document }: DeveloperParts): Row | und
 function versionsRow({ answer, defaultVersion, isVersioned, versions }: Operation): Row | undefined {
   if (!isVersioned) return undefined
   const typesOf = (version: number): Slot =>
-    codes(answer.types.filter((type) => type.includes(`.v${version}+`)))
+    codeWords(answer.types.filter((type) => type.includes(`.v${version}+`)))
   return [
     'Versions',
     bullets(
       [...versions.keys()].map(
         (version) =>
-          html`<strong>${version}</strong
-            >${version === defaultVersion && html` (without asking)`}${typesOf(version)}`,
+          html`<strong>${version}</strong>${version === defaultVersion && html` (without asking)`}
+            ${typesOf(version)}`,
       ),
     ),
   ]
 }
 
-const codes = (values: readonly string[]): Slot => values.map((value) => html` <code>${value}</code>`)
-
-function answersRow({ answer: { data, mayBeEmpty, types } }: Operation): Row {
-  if (data === undefined) return ['Answers', html`As they are, without a frame:${codes(types)}`]
+function answersRow({ answer: { data, mayBeEmpty, types }, node }: Operation): Row {
+  if (data === undefined) {
+    // In a report-only area `*/*` behind the others says only that no call is refused for its Accept header.
+    const asked = types.filter(
+      (type, at) => type !== '*/*' || at === 0 || node['x-postern-mode'] === undefined,
+    )
+    return ['Answers', html`As they are, without a frame: ${codeWords(asked)}`]
+  }
   return [
     'Answers',
     html`JSON or XML, in the usual
@@ -99,7 +103,7 @@ function answersRow({ answer: { data, mayBeEmpty, types } }: Operation): Row {
 function bodyRow({ node: { requestBody } }: Operation): Row | undefined {
   if (requestBody === undefined) return undefined
   const { content, required = false, 'x-postern-limit': limit } = requestBody
-  const types = html`As${codes(Object.keys(content))}.`
+  const types = html`As ${codeWords(Object.keys(content))}.`
   if (limit === undefined) return ['Request body', html`${types} Of any size. It is passed on as it is.`]
   return [
     'Request body',

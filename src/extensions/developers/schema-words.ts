@@ -38,14 +38,14 @@ export function memberTable(
   if (rows.length === 0) return undefined
   return html`<details>
     <summary>${prose(label)}</summary>
-    ${table(label.replaceAll('`', ''), T.memberHeads, rows)}
+    ${table(label.replaceAll('`', ''), ['Member', 'Type', 'Rule'], rows)}
   </details>`
 }
 
 /** @param path `Address.Locality`; the items of a list are `Tags[]` */
 function rowOf(path: string, member: Schema, required: boolean, document: ApiDocument): Row {
   const schema = document.resolved<Schema>(member)
-  const rule = [...(required ? [T.required] : []), ...rulesOf(schema)].join('; ')
+  const rule = [...(required ? ['required'] : []), ...rulesOf(schema)].join('; ')
   const { description = schema.title } = schema
   const words = description !== undefined && html`${rule !== '' && '. '}${plain(description)}`
   return [html`<code>${path}</code>`, typeText(schema, document), html`${rule}${words}`]
@@ -56,71 +56,53 @@ export const schemaWords = (schema: Schema, required: boolean, document: ApiDocu
   [
     typeText(schema, document),
     ...rulesOf(schema),
-    ...(required ? [T.required] : []),
-    ...(schema.default === undefined ? [] : [T.byDefault(plainText(schema.default))]),
+    ...(required ? ['required'] : []),
+    ...(schema.default === undefined ? [] : [`without it ${plainText(schema.default)}`]),
   ].join('; ')
 
 function typeText(schema: Schema, document: ApiDocument): string {
   const { items } = schema
   const types = typesOf(schema)
-  if (types.length === 0) return T.anything
+  if (types.length === 0) return 'anything'
   const word = (type: (typeof types)[number]): string =>
     type === 'array' && items
-      ? T.list(nameOf(items) ?? typeText(document.resolved<Schema>(items), document))
-      : T.typeWords[type]
-  return types.map(word).join(T.or)
+      ? `list of ${nameOf(items) ?? typeText(document.resolved<Schema>(items), document)}`
+      : TYPES[type]
+  return types.map(word).join(' or ')
 }
 
 const has = (...values: readonly unknown[]): boolean => values.some((value) => value !== undefined)
 
 function rulesOf(schema: Schema): readonly string[] {
   const { format, maxItems, maxLength, maximum, minItems, minLength, minimum, pattern } = schema
-  const R = T.rules
   return [
-    ...(schema.not ? [R.never] : []),
-    ...(schema.enum ? [R.enum(schema.enum.map(plainText))] : []),
-    ...(schema.const === undefined ? [] : [R.const(plainText(schema.const))]),
-    ...(format ? [R.format[format]] : []),
-    ...(pattern === undefined ? [] : [R.pattern(pattern)]),
-    ...(has(minLength, maxLength) ? [R.length(minLength, maxLength)] : []),
-    ...(has(minItems, maxItems) ? [R.items(minItems, maxItems)] : []),
-    ...(has(minimum, maximum) ? [R.range(minimum, maximum)] : []),
-    ...(schema.additionalProperties === false ? [R.closed] : []),
+    ...(schema.not ? ['must be left out'] : []),
+    ...(schema.enum ? [`one of ${schema.enum.map(plainText).join(', ')}`] : []),
+    ...(schema.const === undefined ? [] : [`always ${plainText(schema.const)}`]),
+    ...(format ? [FORMATS[format]] : []),
+    ...(pattern === undefined ? [] : [`fits ${pattern}`]),
+    ...(has(minLength, maxLength) ? [between(minLength, maxLength, 'characters')] : []),
+    ...(has(minItems, maxItems) ? [between(minItems, maxItems, 'items')] : []),
+    ...(has(minimum, maximum) ? [between(minimum, maximum, '')] : []),
+    ...(schema.additionalProperties === false ? ['no other members'] : []),
   ]
 }
 
-const T = {
-  memberHeads: ['Member', 'Type', 'Rule'],
-  required: 'required',
-  byDefault: (value: string) => `without it ${value}`,
-  anything: 'anything',
-  list: (of: string) => `list of ${of}`,
-  or: ' or ',
-  typeWords: {
-    string: 'text',
-    number: 'number',
-    integer: 'whole number',
-    boolean: 'true or false',
-    array: 'list',
-    object: 'object',
-    null: 'null',
-  },
-  rules: {
-    never: 'must be left out',
-    enum: (values: readonly string[]) => `one of ${values.join(', ')}`,
-    const: (value: string) => `always ${value}`,
-    pattern: (pattern: string) => `fits ${pattern}`,
-    length: (least: number | undefined, most: number | undefined) => between(least, most, 'characters'),
-    items: (least: number | undefined, most: number | undefined) => between(least, most, 'items'),
-    range: (least: number | undefined, most: number | undefined) => between(least, most, ''),
-    format: {
-      date: 'a date, as 2026-01-31',
-      'date-time': 'date and time (RFC 3339)',
-      uuid: 'a UUID',
-      email: 'an e-mail address',
-    },
-    closed: 'no other members',
-  },
+const TYPES = {
+  string: 'text',
+  number: 'number',
+  integer: 'whole number',
+  boolean: 'true or false',
+  array: 'list',
+  object: 'object',
+  null: 'null',
+} as const
+
+const FORMATS = {
+  date: 'a date, as 2026-01-31',
+  'date-time': 'date and time (RFC 3339)',
+  uuid: 'a UUID',
+  email: 'an e-mail address',
 } as const
 
 function between(least: number | undefined, most: number | undefined, of: string): string {

@@ -2,14 +2,11 @@ import { IDENTITY_SCOPES } from '../../base/config/scopes/catalogue.ts'
 import { claimsOf } from '../../identity/tokens/claims.ts'
 import { html, type Html, type Slot } from '../../identity/pages/layout.ts'
 import type { Operation } from './document.ts'
-import { facts } from './elements.ts'
+import { codeWords, facts, inSlices } from './elements.ts'
 import { addressOf, type DeveloperPage, type DeveloperParts, operationLink } from './frame.ts'
 import { guidePage } from './guide.ts'
 
 type Row = readonly [string, Slot]
-
-const codes = (values: readonly string[]): Slot =>
-  values.map((value, at) => html`${at > 0 && ' '}<code>${value}</code>`)
 
 interface Uses {
   /** Operations that the value alone opens. */
@@ -21,10 +18,10 @@ interface Uses {
 function usesOf(value: string, { catalogue, document }: DeveloperParts): Uses {
   const held = catalogue.close([value])
   const { operations } = document()
-  const opens = operations.filter(({ scopes }) => scopes.some((all) => all.every((each) => held.has(each))))
+  const isOpen = ({ scopes }: Operation): boolean => scopes.some((all) => all.every((each) => held.has(each)))
+  const opens = operations.filter(isOpen)
   const together = operations.filter(
-    (operation) =>
-      !opens.includes(operation) && operation.scopes.some((all) => all.some((each) => held.has(each))),
+    (operation) => operation.scopes.some((all) => all.some((each) => held.has(each))) && !isOpen(operation),
   )
   return { opens, together }
 }
@@ -45,8 +42,8 @@ function dataScope(value: string, shown: readonly string[], parts: DeveloperPart
   const rows: Row[] = []
   if (opens.length > 0) rows.push(['Opens', operationLinks(parts, opens)])
   if (together.length > 0) rows.push(['Needed, together with others, for', operationLinks(parts, together)])
-  if (includes.length > 0) rows.push(['Includes', codes(includes)])
-  if (includedIn.length > 0) rows.push(['Included in', codes(includedIn)])
+  if (includes.length > 0) rows.push(['Includes', codeWords(includes)])
+  if (includedIn.length > 0) rows.push(['Included in', codeWords(includedIn)])
   return scopeItem(value, catalogue.get(value)?.description ?? '', rows)
 }
 
@@ -59,17 +56,18 @@ const scopeItem = (value: string, description: string, rows: readonly Row[]): Ht
 
 const personScope = ({ description, name }: (typeof IDENTITY_SCOPES)[number]): Html => {
   const claims = claimsOf(name)
-  return scopeItem(name, description, claims.length > 0 ? [['Tells', codes(claims)]] : [])
+  return scopeItem(name, description, claims.length > 0 ? [['Tells', codeWords(claims)]] : [])
 }
 
 /** The scope values in people's words, and what they open (C5). */
 export const scopesPage = (parts: DeveloperParts): DeveloperPage =>
-  guidePage('scopes', () => {
-    const shown = parts.document().scopes
+  guidePage('scopes', async () => {
+    const { operations, scopes: shown } = parts.document()
+    const items = await inSlices(shown, operations.length, (value) => dataScope(value, shown, parts))
     const userinfo = html`<code>${addressOf(parts, 'userinfo_endpoint')}</code>`
     return {
       example: [...shown.slice(0, 1), 'target:b/{business}'].join(' '),
-      data: shown.length === 0 ? undefined : html`${shown.map((value) => dataScope(value, shown, parts))}`,
+      data: shown.length === 0 ? undefined : html`${items}`,
       person: html`${facts([['Userinfo', userinfo]])} ${IDENTITY_SCOPES.map(personScope)}`,
     }
   })

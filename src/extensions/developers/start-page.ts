@@ -64,10 +64,11 @@ function firstCall(parts: DeveloperParts): Values {
   const operation = simplest(document, login)
   const scopes = operation === undefined ? ['openid'] : leastScopes(operation, catalogue)
   return {
-    before:
+    before: paragraph(
       sample === undefined
         ? 'Before you copy these commands, replace the words in capital letters: `CLIENT_ID` and `CLIENT_SECRET` are what you got for your software, `USERNAME` and `PASSWORD` belong to one of your users, `BUSINESS` is the code of a business.'
         : 'These commands work as they stand. They use a client and a user that were made for trying the API. Copy them into a terminal, in this order.',
+    ),
     token: keepToken(tokenCall(login, addressOf(parts, 'token_endpoint'), scopes)),
     tokenAnswer: tokenAnswer(parts, scopes, login),
     calls: operation === undefined ? askUser(parts) : callTwice(document, operation, login),

@@ -67,6 +67,7 @@ describe('C11.4 the developer pages', () => {
       const text = await answer.text()
       expect(text).not.toMatch(/<script|<form|<input|style=|\son\w+=/)
       expect(text.match(/<h1>/g)).toHaveLength(1)
+      expect([path, text.includes('{{')]).toEqual([path, false])
     }
   })
 
@@ -285,6 +286,29 @@ describe('C11.4 the developer pages', () => {
     expect(text).toContain('A whole number from 0.')
   })
 
+  it('C11.4 lists the types of an operation of its own form, also in a report-only area', async () => {
+    const told = await replaced({
+      ...{ config: 'upstream.yaml', environment: { UPSTREAM_URL: 'http://127.0.0.1:1' } },
+      ...changed(({ actions, areas }) => ({
+        developers: 'on',
+        areas: { ...areas, 'fund-data': { ...areas['fund-data']!, mode: 'report-only' as const } },
+        actions: actions.map((each) =>
+          each.action === 'fund-list'
+            ? {
+                ...each,
+                methods: {
+                  GET: { scopes: { any: ['fund.read'] }, versions: [1], items: {}, produces: ['text/csv'] },
+                },
+              }
+            : each,
+        ),
+      })),
+    })
+    const text = await textAt(told, '/developers/fund-data')
+    expect(text).toContain('without a frame: <code>text/csv</code>')
+    expect(text).not.toContain('*/*')
+  })
+
   it('C11.4 has every text of the table of faults that a client can read', async () => {
     const page = unescaped(await textAt(service, '/developers/errors'))
     const missing = Object.entries(FAULTS).filter(([, { text }]) => !page.includes(text))
@@ -327,7 +351,7 @@ describe.each(SHIPPED.filter(([config]) => config !== 'sidecar.yaml'))(
       for (const path of met) {
         const page = await get(shipped, path)
         const text = await page.text()
-        expect([path, page.status]).toEqual([path, 200])
+        expect([path, page.status, text.includes('{{')]).toEqual([path, 200, false])
         for (const [, next = ''] of text.matchAll(/href="(\/developers[^"#]*)/g)) met.add(next)
       }
       const areas = shipped.configuration.actions.map(({ area }) => `/developers/${area}`)
