@@ -10,7 +10,7 @@ import {
   tokenCall,
   withoutIncluded,
 } from './commands.ts'
-import { type Area, type Operation, plain, type WholeExample } from './document.ts'
+import { type Area, type DocumentedOperation, plain, type WholeExample } from './document.ts'
 import { answerInBoth, bodyInBoth, codeBlock, facts, type InBoth, inSlices, part } from './elements.ts'
 import { addressOf, areaPath, type DeveloperPage, type DeveloperParts } from './frame.ts'
 import { markdown, paragraph } from './markdown.ts'
@@ -38,7 +38,7 @@ const aboutArea = ({ description, 'x-postern-mode': mode }: Area): Html =>
   html`<div class="lead">${markdown(plain(description))}</div>
     ${mode === 'report-only' && html`<p class="notice">Here no call is refused yet for its token, scope or target. That will change. Send a token with the right scope and target already now.</p>`}`
 
-function tokenPart(operations: readonly Operation[], parts: DeveloperParts): Html {
+function tokenPart(operations: readonly DocumentedOperation[], parts: DeveloperParts): Html {
   const { catalogue, sample } = parts
   const needed = operations.flatMap((operation) => leastScopes(operation, catalogue))
   const scopes = withoutIncluded(needed, catalogue)
@@ -53,7 +53,7 @@ function tokenPart(operations: readonly Operation[], parts: DeveloperParts): Htm
   )
 }
 
-const contents = (operations: readonly Operation[]): Html =>
+const contents = (operations: readonly DocumentedOperation[]): Html =>
   html`<nav class="contents" aria-label="On this page">
     <ul>
       ${operations.map(
@@ -69,7 +69,7 @@ const contents = (operations: readonly Operation[]): Html =>
 /** How many steps of `Slices` one operation counts as, because it takes about as long. */
 const STEPS = 64
 
-function operationPart(operation: Operation, parts: DeveloperParts): Html {
+function operationPart(operation: DocumentedOperation, parts: DeveloperParts): Html {
   const { answer, examples, id, method, node, path } = operation
   const document = parts.document()
   const shown = examples.length === 0 ? [undefined] : examples
@@ -86,7 +86,11 @@ function operationPart(operation: Operation, parts: DeveloperParts): Html {
   )
 }
 
-function exampleBlocks(operation: Operation, example: WholeExample | undefined, parts: DeveloperParts): Html {
+function exampleBlocks(
+  operation: DocumentedOperation,
+  example: WholeExample | undefined,
+  parts: DeveloperParts,
+): Html {
   const { body, data, summary, version } = example ?? {}
   const { defaultVersion, node } = operation
   const items = node['x-postern-items'] ?? {}
@@ -112,7 +116,11 @@ function exampleBlocks(operation: Operation, example: WholeExample | undefined, 
   ${data !== undefined && inBoth('answer', answer, answerInBoth(data, items))}`
 }
 
-function callOf(operation: Operation, example: WholeExample | undefined, parts: DeveloperParts): CurlCall {
+function callOf(
+  operation: DocumentedOperation,
+  example: WholeExample | undefined,
+  parts: DeveloperParts,
+): CurlCall {
   const { headers, ...body } = bodyOf(operation, example)
   return {
     ...body,
@@ -129,7 +137,10 @@ function callOf(operation: Operation, example: WholeExample | undefined, parts: 
 type Headers = NonNullable<CurlCall['headers']>
 
 /** The Accept header of an example's version; none for the default version. */
-function acceptOf({ answer, defaultVersion, versions }: Operation, version = defaultVersion): Headers {
+function acceptOf(
+  { answer, defaultVersion, versions }: DocumentedOperation,
+  version = defaultVersion,
+): Headers {
   if (answer.data === undefined) return [['Accept', answer.types[0] ?? '*/*']]
   const type = version === undefined || version === defaultVersion ? undefined : versions.get(version)
   return type === undefined ? [] : [['Accept', type]]
@@ -137,7 +148,7 @@ function acceptOf({ answer, defaultVersion, versions }: Operation, version = def
 
 /** The body of a command: that of an example, or a file that the reader has. */
 function bodyOf(
-  { node: { requestBody } }: Operation,
+  { node: { requestBody } }: DocumentedOperation,
   example: WholeExample | undefined,
 ): Partial<CurlCall> & { headers: Headers } {
   if (requestBody === undefined) return { headers: [] }

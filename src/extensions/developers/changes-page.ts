@@ -1,13 +1,13 @@
 import { html, type Html } from '../../identity/pages/layout.ts'
 import { bullets, table } from './elements.ts'
-import type { Operation } from './document.ts'
+import type { DocumentedOperation } from './document.ts'
 import { areaPath, type DeveloperPage, type DeveloperParts, DEVELOPERS_PATH, operationLink } from './frame.ts'
 import { guidePage } from './guide.ts'
 import { paragraph } from './markdown.ts'
 
 const HEADS = ['Operation', 'Versions', 'Usual', 'To ask for the newest']
 
-function severalVersions(parts: DeveloperParts, operations: readonly Operation[]): Html {
+function severalVersions(parts: DeveloperParts, operations: readonly DocumentedOperation[]): Html {
   const several = operations.filter(({ isVersioned }) => isVersioned)
   if (several.length === 0) return paragraph('No operation has more than one version at the moment.')
   const rows = several.map((operation) => [

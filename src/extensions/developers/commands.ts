@@ -1,7 +1,7 @@
 import { plainText } from '../../base/http/body/json.ts'
 import type { Catalogue } from '../../base/config/scopes/catalogue.ts'
-import type { Operation, WholeExample } from './document.ts'
-import type { Code } from './elements.ts'
+import type { DocumentedOperation, WholeExample } from './document.ts'
+import type { CodeExample } from './elements.ts'
 import type { SampleLogin } from './schema.ts'
 
 export interface CurlCall {
@@ -33,7 +33,7 @@ function methodOption({ method, form, body }: CurlCall): readonly string[] {
   return method === undefined || method === chosen ? [] : [`-X ${method}`]
 }
 
-export function curlCommand(call: CurlCall): Code {
+export function curlCommand(call: CurlCall): CodeExample {
   const { bearer, body, form = [], headers = [], url, user } = call
   const options = [
     ...methodOption(call),
@@ -48,17 +48,17 @@ export function curlCommand(call: CurlCall): Code {
 
 const TOKEN_MEMBER = `sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/'`
 
-export const keepToken = (call: CurlCall): Code => ({
+export const keepToken = (call: CurlCall): CodeExample => ({
   kind: 'Shell',
   text: `TOKEN=$(${curlCommand(call).text} \\\n  | ${TOKEN_MEMBER})`,
 })
 
 /** What the commands on the pages fill in: the sample login, or words in capitals for the reader to replace. */
-export interface Login extends SampleLogin {
+export interface FilledLogin extends SampleLogin {
   readonly fund: string
 }
 
-const TO_BE_REPLACED: Login = {
+const TO_BE_REPLACED: FilledLogin = {
   client: 'CLIENT_ID',
   secret: 'CLIENT_SECRET',
   username: 'USERNAME',
@@ -67,10 +67,10 @@ const TO_BE_REPLACED: Login = {
   fund: 'FUND',
 }
 
-export const loginOf = (sample: SampleLogin | undefined): Login =>
+export const loginOf = (sample: SampleLogin | undefined): FilledLogin =>
   sample === undefined ? TO_BE_REPLACED : { ...sample, fund: sample.fund ?? TO_BE_REPLACED.fund }
 
-export const tokenCall = (login: Login, tokenUrl: string, scopes: readonly string[]): CurlCall => ({
+export const tokenCall = (login: FilledLogin, tokenUrl: string, scopes: readonly string[]): CurlCall => ({
   url: tokenUrl,
   user: `${login.client}:${login.secret}`,
   form: [
@@ -82,7 +82,11 @@ export const tokenCall = (login: Login, tokenUrl: string, scopes: readonly strin
 })
 
 /** A path with values in place of its parameters; those without a value stay as words in capitals. */
-export function filledPath(operation: Operation, login: Login, example?: WholeExample): string {
+export function filledPath(
+  operation: DocumentedOperation,
+  login: FilledLogin,
+  example?: WholeExample,
+): string {
   const places = [login.business, login.fund].slice(0, operation.places)
   return operation.parametersIn('path').reduce((filled, parameter, at) => {
     const { name, 'x-postern-segment': segment } = parameter
@@ -93,7 +97,7 @@ export function filledPath(operation: Operation, login: Login, example?: WholeEx
 }
 
 /** The query of an example, or the required parameters with words in capitals. Empty, or with its `?`. */
-export function queryOf(operation: Operation, example: WholeExample | undefined): string {
+export function queryOf(operation: DocumentedOperation, example: WholeExample | undefined): string {
   const pairs = operation.parametersIn('query').flatMap((parameter) => {
     const { name, required = false } = parameter
     const value = example?.valueOf(parameter) ?? (required ? name.toUpperCase() : undefined)
@@ -103,7 +107,7 @@ export function queryOf(operation: Operation, example: WholeExample | undefined)
 }
 
 /** The list of scope values that satisfies an operation and allows least. */
-export function leastScopes({ scopes }: Operation, catalogue: Catalogue): readonly string[] {
+export function leastScopes({ scopes }: DocumentedOperation, catalogue: Catalogue): readonly string[] {
   const weight = (values: readonly string[]): number => catalogue.close(values).size
   const [least = []] = [...scopes].sort((one, other) => weight(one) - weight(other))
   return least

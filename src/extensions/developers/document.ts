@@ -7,10 +7,10 @@ interface Reference {
 }
 
 /** A schema of the configuration, and what the document says by other words. */
-export interface Schema extends BodySchema {
-  readonly properties?: Readonly<Record<string, Schema>>
-  readonly items?: Schema
-  readonly anyOf?: readonly Schema[]
+export interface DocumentSchema extends BodySchema {
+  readonly properties?: Readonly<Record<string, DocumentSchema>>
+  readonly items?: DocumentSchema
+  readonly anyOf?: readonly DocumentSchema[]
   readonly default?: ScalarValue
   /** A schema that fits every value, so that no value is allowed. */
   readonly not?: object
@@ -27,13 +27,13 @@ export interface Parameter {
   readonly in: 'path' | 'query' | 'header'
   readonly description?: string
   readonly required?: boolean
-  readonly schema: Schema
+  readonly schema: DocumentSchema
   readonly examples?: Examples
-  readonly 'x-postern-segment'?: Schema
+  readonly 'x-postern-segment'?: DocumentSchema
 }
 
 interface Media {
-  readonly schema?: Schema
+  readonly schema?: DocumentSchema
   readonly examples?: Examples
   /** The data service's own elements, which the document does not tell. */
   readonly 'x-postern-own-xml'?: true
@@ -112,7 +112,7 @@ export const plain = (description: string): string => description.replaceAll('&l
 
 export class ApiDocument {
   readonly #root: Root
-  readonly operations: readonly Operation[]
+  readonly operations: readonly DocumentedOperation[]
 
   constructor(json: string) {
     this.#root = JSON.parse(json) as Root
@@ -121,12 +121,12 @@ export class ApiDocument {
     )
   }
 
-  #operationsAt(path: string, item: PathItem): readonly Operation[] {
+  #operationsAt(path: string, item: PathItem): readonly DocumentedOperation[] {
     const { 'x-postern-operations': further = {}, 'x-postern-variants': variants = {}, ...known } = item
     return Object.entries({ ...known, ...further }).flatMap(([key, node]) => {
       const method = key.toUpperCase()
       const nodes = variants[method] ?? [node as OperationNode]
-      return nodes.map((each) => new Operation(method, each['x-postern-path'] ?? path, each, this))
+      return nodes.map((each) => new DocumentedOperation(method, each['x-postern-path'] ?? path, each, this))
     })
   }
 
@@ -148,7 +148,7 @@ export class ApiDocument {
     return Object.keys(Object.values(scheme?.flows ?? {})[0]?.scopes ?? {})
   }
 
-  operationsOf(area: string): readonly Operation[] {
+  operationsOf(area: string): readonly DocumentedOperation[] {
     return this.operations.filter((operation) => operation.area === area)
   }
 
@@ -164,13 +164,14 @@ export class ApiDocument {
 }
 
 /** The name of a schema that has one, and so is a component of the document. */
-export const nameOf = ({ $ref }: Schema): string | undefined => $ref?.slice($ref.lastIndexOf('/') + 1)
+export const schemaName = ({ $ref }: DocumentSchema): string | undefined =>
+  $ref?.slice($ref.lastIndexOf('/') + 1)
 
 /** The parts of a successful answer: the envelope around `Data`, or a form of the operation's own. */
-export interface Answer {
+export interface DescribedAnswer {
   readonly types: readonly string[]
   /** Undefined without an envelope. */
-  readonly data: Schema | undefined
+  readonly data: DocumentSchema | undefined
   /** Whether `Data` may be empty although its schema requires members. */
   readonly mayBeEmpty: boolean
 }
@@ -188,7 +189,7 @@ export interface WholeExample extends NamedExample {
 const VERSION = /\/vnd\.[^/]+\.v(\d+)\+json$/
 
 /** A method of an action, with its references resolved. */
-export class Operation {
+export class DocumentedOperation {
   readonly method: string
   readonly path: string
   readonly node: OperationNode
@@ -223,7 +224,7 @@ export class Operation {
     return all.filter((parameter) => parameter.in === place)
   }
 
-  get answer(): Answer {
+  get answer(): DescribedAnswer {
     const content = this.#success
     const types = Object.keys(content)
     const described = Object.values(content).find(({ schema }) => schema !== undefined)?.schema

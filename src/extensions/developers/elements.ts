@@ -4,7 +4,7 @@ import { Slices } from '../../base/kernel/slices.ts'
 import { type ItemNames, writeXml } from '../../base/http/xml/write.ts'
 import { html, type Html, type Slot } from '../../identity/pages/layout.ts'
 
-export interface Code {
+export interface CodeExample {
   readonly kind: 'Shell' | 'JSON' | 'XML' | 'URL'
   readonly text: string
 }
@@ -13,7 +13,7 @@ export interface Code {
  * Code as it is written. Long lines scroll within their box, which can be focused to be scrolled by keyboard.
  * @param label the name of its content, for screen readers
  */
-export const codeBlock = ({ kind, text }: Code, label: string): Html =>
+export const codeBlock = ({ kind, text }: CodeExample, label: string): Html =>
   html`<figure class="code">
     <figcaption>${kind}</figcaption>
     <pre tabindex="0" role="group" aria-label="${label}"><code>${text}</code></pre>
@@ -68,7 +68,7 @@ export const codeWords = (names: readonly string[]): Slot =>
 export const errorAnchor = (key: string): string => key.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')
 
 /** JSON as people read it: with line ends and indents, which the service leaves out. */
-export const inJson = (json: Buffer | string): Code => ({
+export const inJson = (json: Buffer | string): CodeExample => ({
   kind: 'JSON',
   text: JSON.stringify(JSON.parse(String(json)), null, 2),
 })
@@ -76,7 +76,7 @@ export const inJson = (json: Buffer | string): Code => ({
 const TAG = /<[^<>]*>|[^<]+/g
 
 /** Our own XML, one element a line. White space between elements means nothing (C7.5). */
-export function inXml(xml: Buffer | string): Code {
+export function inXml(xml: Buffer | string): CodeExample {
   const lines: string[] = []
   let depth = 0
   let open = false
@@ -93,7 +93,7 @@ export function inXml(xml: Buffer | string): Code {
 }
 
 /** A value in both formats. The second is undefined if XML cannot hold it. */
-export type InBoth = readonly [json: Code, xml: Code | undefined]
+export type InBoth = readonly [json: CodeExample, xml: CodeExample | undefined]
 
 const bothOf = (json: Buffer | string, writeIt: () => Buffer | string): InBoth => {
   try {

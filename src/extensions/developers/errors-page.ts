@@ -2,7 +2,7 @@ import { errorsEnvelope } from '../../base/http/envelope.ts'
 import { type FaultCode, type FaultRow, FAULTS } from '../../base/kernel/fault-table.ts'
 import { describable } from '../../identity/steps/answers.ts'
 import { html, type Html } from '../../identity/pages/layout.ts'
-import { type Code, errorAnchor, inJson, inXml, part, table } from './elements.ts'
+import { type CodeExample, errorAnchor, inJson, inXml, part, table } from './elements.ts'
 import { addressOf, type DeveloperPage, type DeveloperParts } from './frame.ts'
 import { guidePage, readMends } from './guide.ts'
 import { prose } from './markdown.ts'
@@ -83,7 +83,7 @@ const oauthCases = (place: 'identity' | 'browser'): Html =>
 
 const SHOWN = [{ code: FAULTS.unknown_action.wire, message: FAULTS.unknown_action.text }]
 
-const oauthExample = (): Code =>
+const oauthExample = (): CodeExample =>
   inJson(
     JSON.stringify({
       error: FAULTS.invalid_client.oauth,

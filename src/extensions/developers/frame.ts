@@ -1,7 +1,7 @@
 import { brandOf, documentOf, html, type Html } from '../../identity/pages/layout.ts'
 import type { Asset, Theme } from '../../identity/pages/theme.ts'
 import type { EndpointParts } from '../../identity/steps/added-endpoints.ts'
-import type { ApiDocument, Operation } from './document.ts'
+import type { ApiDocument, DocumentedOperation } from './document.ts'
 import type { SampleLogin } from './schema.ts'
 
 export interface DeveloperParts extends EndpointParts {
@@ -63,7 +63,7 @@ export const areaPath = (area: string): string => (TAKEN.has(area) ? `/areas/${a
 
 export const operationLink = (
   { theme }: Pick<DeveloperParts, 'theme'>,
-  { area, id, node }: Operation,
+  { area, id, node }: DocumentedOperation,
 ): Html => html`<a href="${theme.at(DEVELOPERS_PATH + areaPath(area))}#${id}">${node.summary}</a>`
 
 /** @param pages the first one, those of areas, and the reference */

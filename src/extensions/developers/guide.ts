@@ -1,18 +1,18 @@
 /** Pages of our own words: Markdown in the folder `guides`, filled with what this deployment is. */
 import { readFileSync } from 'node:fs'
 import { html, type Html, type Slot } from '../../identity/pages/layout.ts'
-import { type Code, codeBlock, part, table } from './elements.ts'
+import { type CodeExample, codeBlock, part, table } from './elements.ts'
 import { type DeveloperPage, REFERENCE } from './frame.ts'
 import { blocksOf, markdownBlock, prose } from './markdown.ts'
 
 /** The value of `{{name}}` in a guide: plain text, or a block. Undefined leaves out the part that contains it. */
-export type Values = Readonly<Record<string, string | Html | Code | undefined>>
+export type GuideValues = Readonly<Record<string, string | Html | CodeExample | undefined>>
 
 /** A guide, with its parts in order. */
 interface Guide {
   readonly title: string
   readonly lead: string
-  readonly parts: (values: Values) => readonly Slot[]
+  readonly parts: (values: GuideValues) => readonly Slot[]
 }
 
 type PageName = 'start' | (typeof REFERENCE)[number]
@@ -35,13 +35,13 @@ export function readGuide(name: PageName): Guide {
   }
 }
 
-function valueOf(name: string, values: Values): Values[string] {
+function valueOf(name: string, values: GuideValues): GuideValues[string] {
   if (!Object.hasOwn(values, name))
     throw new TypeError(`a guide names {{${name}}}, which its page does not give`)
   return values[name]
 }
 
-const filled = (text: string, values: Values): string =>
+const filled = (text: string, values: GuideValues): string =>
   text.replaceAll(/\{\{(\w+)\}\}/g, (_, name: string) => {
     const value = valueOf(name, values)
     if (typeof value !== 'string') throw new TypeError(`a guide has {{${name}}}, a block, within a line`)
@@ -51,7 +51,7 @@ const filled = (text: string, values: Values): string =>
 /** A page that is a guide. */
 export function guidePage(
   name: (typeof REFERENCE)[number],
-  values: () => Values | Promise<Values>,
+  values: () => GuideValues | Promise<GuideValues>,
 ): DeveloperPage {
   const { lead, parts, title } = readGuide(name)
   const content = async () => ({ title, lead, body: html`${parts(await values())}` })
@@ -77,7 +77,7 @@ const HEADING = /^(.+) \{#([\w-]+)\}\n/
 /** `{{name}}` alone, or `{{name: label}}`: the label of a block of code for screen readers, if it is not the heading. */
 const BLOCK = /^\{\{(\w+)(?:: (.+))?\}\}$/
 
-function sectionOf(section: string, values: Values): Slot {
+function sectionOf(section: string, values: GuideValues): Slot {
   const names = [...section.matchAll(/\{\{(\w+)/g)].map(([, name = '']) => name)
   if (names.map((name) => valueOf(name, values)).includes(undefined)) return undefined
   if (BLOCK.test(section.trim())) return guideBlocks(section, '', values)
@@ -89,7 +89,7 @@ function sectionOf(section: string, values: Values): Slot {
   return part(id, title, guideBlocks(before, title, values), steps.length > 0 && list)
 }
 
-function guideBlocks(text: string, title: string, values: Values): readonly Slot[] {
+function guideBlocks(text: string, title: string, values: GuideValues): readonly Slot[] {
   const fill = (words: string): string => filled(words, values)
   let label = title
   return blocksOf(text).map((block): Slot => {
@@ -100,7 +100,7 @@ function guideBlocks(text: string, title: string, values: Values): readonly Slot
   })
 }
 
-function valueBlock(value: Values[string], label: string): Slot {
+function valueBlock(value: GuideValues[string], label: string): Slot {
   if (typeof value === 'string') return html`<p>${value}</p>`
   return value !== undefined && 'kind' in value ? codeBlock(value, label) : value
 }

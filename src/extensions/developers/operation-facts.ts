@@ -2,7 +2,7 @@
 import type { Catalogue } from '../../base/config/scopes/catalogue.ts'
 import { plainText } from '../../base/http/body/json.ts'
 import { html, type Html, type Slot } from '../../identity/pages/layout.ts'
-import { type Operation, type Parameter, plain, type Schema } from './document.ts'
+import { type DocumentedOperation, type Parameter, plain, type DocumentSchema } from './document.ts'
 import { bullets, codeWords, errorAnchor } from './elements.ts'
 import { type DeveloperParts, DEVELOPERS_PATH } from './frame.ts'
 import { prose } from './markdown.ts'
@@ -10,7 +10,7 @@ import { schemaWords } from './schema-words.ts'
 
 type Row = readonly [string, Slot]
 
-export const operationFacts = (operation: Operation, parts: DeveloperParts): readonly Row[] =>
+export const operationFacts = (operation: DocumentedOperation, parts: DeveloperParts): readonly Row[] =>
   [
     scopeRow(operation, parts.catalogue),
     pathRow(operation),
@@ -21,7 +21,7 @@ export const operationFacts = (operation: Operation, parts: DeveloperParts): rea
     errorsRow(operation, parts),
   ].filter((row) => row !== undefined)
 
-function scopeRow({ scopes }: Operation, catalogue: Catalogue): Row {
+function scopeRow({ scopes }: DocumentedOperation, catalogue: Catalogue): Row {
   const [only, ...others] = scopes
   const words = (values: readonly string[]): readonly Html[] =>
     values.map((value) => html`<code>${value}</code> ${catalogue.get(value)?.description}`)
@@ -34,7 +34,7 @@ function scopeRow({ scopes }: Operation, catalogue: Catalogue): Row {
   return ['Scope', html`One of these lines is enough; of a line, all are needed: ${bullets(lines)}`]
 }
 
-function pathRow(operation: Operation): Row {
+function pathRow(operation: DocumentedOperation): Row {
   const words = (parameter: Parameter, at: number): Slot => {
     const { description = '', schema, 'x-postern-segment': segment } = parameter
     if (at < operation.places) return plain(description)
@@ -50,7 +50,7 @@ function pathRow(operation: Operation): Row {
 }
 
 /** The values that a parameter of the path takes, in words. A pattern of the configuration fits the whole value. */
-function valueText({ enum: values, format, minimum, pattern, type }: Schema): Html {
+function valueText({ enum: values, format, minimum, pattern, type }: DocumentSchema): Html {
   if (values !== undefined)
     return html`One of: ${values.map((value, at) => html`${at > 0 && ', '}<code>${plainText(value)}</code>`)}`
   if (pattern !== undefined)
@@ -59,7 +59,7 @@ function valueText({ enum: values, format, minimum, pattern, type }: Schema): Ht
   return prose(format === 'uuid' ? 'A UUID, as `7d9f2c1e-4b3a-4f0e-9c55-0a1b2c3d4e5f`.' : 'A text.')
 }
 
-function queryRow(operation: Operation, { document }: DeveloperParts): Row | undefined {
+function queryRow(operation: DocumentedOperation, { document }: DeveloperParts): Row | undefined {
   const query = operation.parametersIn('query')
   if (query.length === 0) return undefined
   const words = ({ description, name, required = false, schema }: Parameter): Html =>
@@ -69,7 +69,12 @@ function queryRow(operation: Operation, { document }: DeveloperParts): Row | und
   return ['In the query', bullets(query.map(words))]
 }
 
-function versionsRow({ answer, defaultVersion, isVersioned, versions }: Operation): Row | undefined {
+function versionsRow({
+  answer,
+  defaultVersion,
+  isVersioned,
+  versions,
+}: DocumentedOperation): Row | undefined {
   if (!isVersioned) return undefined
   const typesOf = (version: number): Slot =>
     codeWords(answer.types.filter((type) => type.includes(`.v${version}+`)))
@@ -85,7 +90,7 @@ function versionsRow({ answer, defaultVersion, isVersioned, versions }: Operatio
   ]
 }
 
-function answersRow({ answer: { data, mayBeEmpty, types }, node }: Operation): Row {
+function answersRow({ answer: { data, mayBeEmpty, types }, node }: DocumentedOperation): Row {
   if (data === undefined) {
     // In a report-only area `*/*` behind the others says only that no call is refused for its Accept header.
     const asked = types.filter(
@@ -100,7 +105,7 @@ function answersRow({ answer: { data, mayBeEmpty, types }, node }: Operation): R
   ]
 }
 
-function bodyRow({ node: { requestBody } }: Operation): Row | undefined {
+function bodyRow({ node: { requestBody } }: DocumentedOperation): Row | undefined {
   if (requestBody === undefined) return undefined
   const { content, required = false, 'x-postern-limit': limit } = requestBody
   const types = html`As ${codeWords(Object.keys(content))}.`
@@ -111,7 +116,7 @@ function bodyRow({ node: { requestBody } }: Operation): Row | undefined {
   ]
 }
 
-function errorsRow({ failures }: Operation, { theme }: DeveloperParts): Row {
+function errorsRow({ failures }: DocumentedOperation, { theme }: DeveloperParts): Row {
   const page = theme.at(`${DEVELOPERS_PATH}/errors`)
   const link = (key: string): Html => {
     const [code = '', status = ''] = key.split(' ')

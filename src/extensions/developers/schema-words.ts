@@ -2,7 +2,7 @@
 import { plainText } from '../../base/http/body/json.ts'
 import { typesOf } from '../../base/http/body/body-schema.ts'
 import { html, type Html } from '../../identity/pages/layout.ts'
-import { type ApiDocument, nameOf, plain, type Schema } from './document.ts'
+import { type ApiDocument, schemaName, plain, type DocumentSchema } from './document.ts'
 import { table } from './elements.ts'
 import { prose } from './markdown.ts'
 
@@ -15,16 +15,16 @@ type Row = readonly [member: Html, type: string, rule: Html]
 /** The members of an object's schema, folded away; nothing for a schema that names none. A schema with a name is told once. */
 export function memberTable(
   label: string,
-  schema: Schema | undefined,
+  schema: DocumentSchema | undefined,
   document: ApiDocument,
 ): Html | undefined {
   const rows: Row[] = []
   const told = new Set<string>()
-  const tell = (node: Schema, under: string, depth: number): void => {
-    const name = nameOf(node)
+  const tell = (node: DocumentSchema, under: string, depth: number): void => {
+    const name = schemaName(node)
     if (depth > DEEPEST || (name !== undefined && told.has(name))) return
     if (name !== undefined) told.add(name)
-    const { properties = {}, required, items } = document.resolved<Schema>(node)
+    const { properties = {}, required, items } = document.resolved<DocumentSchema>(node)
     for (const [key, member] of Object.entries(properties)) {
       if (rows.length >= MOST_ROWS) return
       if (member.not) continue
@@ -43,8 +43,8 @@ export function memberTable(
 }
 
 /** @param path `Address.Locality`; the items of a list are `Tags[]` */
-function rowOf(path: string, member: Schema, required: boolean, document: ApiDocument): Row {
-  const schema = document.resolved<Schema>(member)
+function rowOf(path: string, member: DocumentSchema, required: boolean, document: ApiDocument): Row {
+  const schema = document.resolved<DocumentSchema>(member)
   const rule = [...(required ? ['required'] : []), ...rulesOf(schema)].join('; ')
   const { description = schema.title } = schema
   const words = description !== undefined && html`${rule !== '' && '. '}${plain(description)}`
@@ -52,7 +52,7 @@ function rowOf(path: string, member: Schema, required: boolean, document: ApiDoc
 }
 
 /** The type, the rules, whether it must be there, and what it is without being sent. */
-export const schemaWords = (schema: Schema, required: boolean, document: ApiDocument): string =>
+export const schemaWords = (schema: DocumentSchema, required: boolean, document: ApiDocument): string =>
   [
     typeText(schema, document),
     ...rulesOf(schema),
@@ -60,20 +60,20 @@ export const schemaWords = (schema: Schema, required: boolean, document: ApiDocu
     ...(schema.default === undefined ? [] : [`without it ${plainText(schema.default)}`]),
   ].join('; ')
 
-function typeText(schema: Schema, document: ApiDocument): string {
+function typeText(schema: DocumentSchema, document: ApiDocument): string {
   const { items } = schema
   const types = typesOf(schema)
   if (types.length === 0) return 'anything'
   const word = (type: (typeof types)[number]): string =>
     type === 'array' && items
-      ? `list of ${nameOf(items) ?? typeText(document.resolved<Schema>(items), document)}`
+      ? `list of ${schemaName(items) ?? typeText(document.resolved<DocumentSchema>(items), document)}`
       : TYPES[type]
   return types.map(word).join(' or ')
 }
 
 const has = (...values: readonly unknown[]): boolean => values.some((value) => value !== undefined)
 
-function rulesOf(schema: Schema): readonly string[] {
+function rulesOf(schema: DocumentSchema): readonly string[] {
   const { format, maxItems, maxLength, maximum, minItems, minLength, minimum, pattern } = schema
   return [
     ...(schema.not ? ['must be left out'] : []),

@@ -36,7 +36,7 @@ const opened = section(
   { description: 'The pages are served, with what is told here.' },
 )
 
-export const KEYS = {
+export const DEVELOPER_KEYS = {
   developers: either(choice(['on', 'off'], { description: 'Whether the pages are served.' }), opened, {
     default: 'off',
     description:
@@ -44,7 +44,7 @@ export const KEYS = {
   }),
 }
 
-type DevelopersConfig = Static<typeof KEYS.developers>
+type DevelopersConfig = Static<typeof DEVELOPER_KEYS.developers>
 
 /** The value of `developers`. Only this folder reads it. */
 export const developersOf = (configuration: Configuration): DevelopersConfig =>

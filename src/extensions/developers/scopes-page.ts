@@ -1,7 +1,7 @@
 import { IDENTITY_SCOPES } from '../../base/config/scopes/catalogue.ts'
 import { claimsOf } from '../../identity/tokens/claims.ts'
 import { html, type Html, type Slot } from '../../identity/pages/layout.ts'
-import type { Operation } from './document.ts'
+import type { DocumentedOperation } from './document.ts'
 import { codeWords, facts, inSlices } from './elements.ts'
 import { addressOf, type DeveloperPage, type DeveloperParts, operationLink } from './frame.ts'
 import { guidePage } from './guide.ts'
@@ -10,15 +10,16 @@ type Row = readonly [string, Slot]
 
 interface Uses {
   /** Operations that the value alone opens. */
-  readonly opens: readonly Operation[]
+  readonly opens: readonly DocumentedOperation[]
   /** Operations that need it and other values. */
-  readonly together: readonly Operation[]
+  readonly together: readonly DocumentedOperation[]
 }
 
 function usesOf(value: string, { catalogue, document }: DeveloperParts): Uses {
   const held = catalogue.close([value])
   const { operations } = document()
-  const isOpen = ({ scopes }: Operation): boolean => scopes.some((all) => all.every((each) => held.has(each)))
+  const isOpen = ({ scopes }: DocumentedOperation): boolean =>
+    scopes.some((all) => all.every((each) => held.has(each)))
   const opens = operations.filter(isOpen)
   const together = operations.filter(
     (operation) => operation.scopes.some((all) => all.some((each) => held.has(each))) && !isOpen(operation),
@@ -26,7 +27,7 @@ function usesOf(value: string, { catalogue, document }: DeveloperParts): Uses {
   return { opens, together }
 }
 
-const operationLinks = (parts: DeveloperParts, operations: readonly Operation[]): Slot =>
+const operationLinks = (parts: DeveloperParts, operations: readonly DocumentedOperation[]): Slot =>
   html`<ul class="links">
     ${operations.map(
       (operation) =>

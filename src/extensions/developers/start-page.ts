@@ -4,14 +4,14 @@ import {
   filledPath,
   keepToken,
   leastScopes,
-  type Login,
+  type FilledLogin,
   loginOf,
   tokenCall,
 } from './commands.ts'
-import { type ApiDocument, type Operation, plain } from './document.ts'
-import { type Code, codeBlock, facts, inJson } from './elements.ts'
+import { type ApiDocument, type DocumentedOperation, plain } from './document.ts'
+import { type CodeExample, codeBlock, facts, inJson } from './elements.ts'
 import { addressOf, type DeveloperPage, type DeveloperParts } from './frame.ts'
-import { readGuide, type Values } from './guide.ts'
+import { readGuide, type GuideValues } from './guide.ts'
 import { paragraph } from './markdown.ts'
 
 /** How a client gets a token, and calls with it. */
@@ -48,7 +48,7 @@ function addresses(parts: DeveloperParts): Html {
 }
 
 /** An operation that needs nothing but a place: to be called first. */
-const simplest = ({ operations }: ApiDocument, login: Login): Operation | undefined =>
+const simplest = ({ operations }: ApiDocument, login: FilledLogin): DocumentedOperation | undefined =>
   operations.find(
     (operation) =>
       operation.method === 'GET' &&
@@ -57,7 +57,7 @@ const simplest = ({ operations }: ApiDocument, login: Login): Operation | undefi
       (operation.places === 1 || login.fund !== ''),
   )
 
-function firstCall(parts: DeveloperParts): Values {
+function firstCall(parts: DeveloperParts): GuideValues {
   const { catalogue, sample } = parts
   const document = parts.document()
   const login = loginOf(sample)
@@ -76,7 +76,11 @@ function firstCall(parts: DeveloperParts): Values {
 }
 
 /** The answer of the token endpoint, its token shortened. */
-const tokenAnswer = ({ identity }: DeveloperParts, scopes: readonly string[], login: Login): Code =>
+const tokenAnswer = (
+  { identity }: DeveloperParts,
+  scopes: readonly string[],
+  login: FilledLogin,
+): CodeExample =>
   inJson(
     JSON.stringify({
       access_token: 'eyJhbGciOiJFUzI1NiIs…',
@@ -86,11 +90,11 @@ const tokenAnswer = ({ identity }: DeveloperParts, scopes: readonly string[], lo
     }),
   )
 
-const step = (title: string, command: Code): Html =>
+const step = (title: string, command: CodeExample): Html =>
   html`<h3>${title}</h3>
     ${codeBlock(command, title)}`
 
-function callTwice({ baseUrl }: ApiDocument, operation: Operation, login: Login): Html {
+function callTwice({ baseUrl }: ApiDocument, operation: DocumentedOperation, login: FilledLogin): Html {
   const call = { url: baseUrl + filledPath(operation, login), bearer: 'TOKEN' } as const
   const asXml = { ...call, headers: [['Accept', 'application/xml']] } as const
   return html`${step('2. Call the API', curlCommand(call))}
@@ -104,7 +108,7 @@ const askUser = (parts: DeveloperParts): Html =>
     curlCommand({ url: addressOf(parts, 'userinfo_endpoint'), bearer: 'TOKEN' }),
   )
 
-function refresh(parts: DeveloperParts): Values {
+function refresh(parts: DeveloperParts): GuideValues {
   const { accessToken, refreshToken } = parts.identity
   return {
     accessLifetime: timeText(accessToken.lifetime),
@@ -132,7 +136,7 @@ function timeText(milliseconds: number): string {
   return count === 1 ? `one ${name}` : `${count} ${name}s`
 }
 
-const tokenCommand = (parts: DeveloperParts, form: readonly (readonly [string, string])[]): Code =>
+const tokenCommand = (parts: DeveloperParts, form: readonly (readonly [string, string])[]): CodeExample =>
   curlCommand({ url: addressOf(parts, 'token_endpoint'), user: 'CLIENT_ID:CLIENT_SECRET', form })
 
 /** RFC 7636 §4.1, §4.2: 64 characters, and the hash of them. */
@@ -143,10 +147,10 @@ STATE=$(openssl rand -hex 16)`
 const REDIRECT_URI = 'https://your-app.example/callback'
 
 /** One line a parameter; to be joined before it is used. */
-const urlOf = (...lines: readonly string[]): Code => ({ kind: 'URL', text: lines.join('\n  &') })
+const urlOf = (...lines: readonly string[]): CodeExample => ({ kind: 'URL', text: lines.join('\n  &') })
 
 /** The code flow with the addresses of this deployment (C6.2). */
-function codeFlow(parts: DeveloperParts): Values {
+function codeFlow(parts: DeveloperParts): GuideValues {
   const [scope = ''] = parts.document().scopes
   const asked = ['openid', 'offline_access', scope, 'target:b'].filter(Boolean).join(' ')
   const issuer = addressOf(parts, 'issuer')

@@ -166,4 +166,4 @@ export const digestOf = (key: string): string => createHash('sha256').update(key
  * A text of the configuration for a `description`, which viewers show as CommonMark: with `<` as text, so that it begins
  * no HTML (CommonMark 0.31 §6.6).
  */
-export const markdown = (text: string): string => text.replaceAll('<', '&lt;')
+export const escapedMarkdown = (text: string): string => text.replaceAll('<', '&lt;')

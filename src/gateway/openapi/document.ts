@@ -12,7 +12,14 @@ import type { ScalarValue } from '../../base/http/body/json.ts'
 import { FURTHER_METHODS } from '../../base/http/head/head.ts'
 import { API_VERSION } from '../decide/checks.ts'
 import type { OpenapiConfig } from '../actions/description-schema.ts'
-import { Components, type JsonText, markdown, mergedText, type Node, objectText } from './components.ts'
+import {
+  Components,
+  type JsonText,
+  escapedMarkdown,
+  mergedText,
+  type Node,
+  objectText,
+} from './components.ts'
 import { namedApart, type NamedOperation, withNames } from './names.ts'
 import { bodySchema, OWN_XML, responsesOf } from './responses.ts'
 import { namesWithin } from './schemas.ts'
@@ -37,7 +44,7 @@ function ownScheme(api: ApiDescription, { issuer, authorizationUrl, tokenUrl, gr
   const scopes = Object.fromEntries(
     api.scopes.map(({ name, description, includedIn }) => [
       name,
-      markdown(
+      escapedMarkdown(
         includedIn.length === 0 ? description : `${description} (included in ${includedIn.join(', ')})`,
       ),
     ]),
@@ -62,7 +69,7 @@ function foreignScheme(
   const needed = new Set(areas.flatMap((area) => area.operations.flatMap((each) => each.scopes.flat())))
   const meanings = scopes
     .filter(({ name }) => needed.has(name))
-    .map(({ name, description }) => `- \`${name}\`: ${markdown(description)}`)
+    .map(({ name, description }) => `- \`${name}\`: ${escapedMarkdown(description)}`)
   const description = [`Access tokens of ${issuer}. Scope values:`, '', ...meanings].join('\n')
   return metadataUrl === undefined
     ? { type: 'http', scheme: 'bearer', description }
@@ -110,7 +117,7 @@ export function openapiDocument(
     info: {
       title: api.title,
       version: API_VERSION,
-      description: markdown(api.description ?? DESCRIPTION),
+      description: escapedMarkdown(api.description ?? DESCRIPTION),
       license: license === undefined ? NO_LICENSE : license,
       contact: contact ?? { name: `The operator of ${new URL(api.baseUrl).host}` },
     },
@@ -133,7 +140,7 @@ const tagOf = ({
   mode,
 }: AreaDescription): Node => ({
   name,
-  description: markdown(description),
+  description: escapedMarkdown(description),
   ...(mode === 'report-only' && { 'x-postern-mode': mode }),
 })
 
@@ -299,7 +306,7 @@ function wordsOf(
   others: readonly OperationDescription[],
 ): string {
   return [
-    ...(description === undefined ? [] : [markdown(description)]),
+    ...(description === undefined ? [] : [escapedMarkdown(description)]),
     TARGETS[level],
     ...(versions.length > 1
       ? [`Without a version in \`Accept\`, the answer is of version ${defaultVersion}.`]
@@ -350,7 +357,7 @@ function queryParameter(
   return {
     name,
     in: 'query',
-    ...(description !== undefined && { description: markdown(description) }),
+    ...(description !== undefined && { description: escapedMarkdown(description) }),
     ...(required && { required }),
     schema: { ...schema, ...(value !== undefined && { default: value }) },
     ...valuesOf(name, examples, 'query'),

@@ -1,7 +1,7 @@
 /** Schemas of the configuration as OpenAPI has them. Those that have a name there are components. */
 import { type BodySchema, isNothing } from '../../base/http/body/body-schema.ts'
 import { escapeName } from '../../base/http/xml/syntax.ts'
-import { type Components, markdown, type Node, type Reference } from './components.ts'
+import { type Components, escapedMarkdown, type Node, type Reference } from './components.ts'
 import { classWords } from './names.ts'
 
 /** Element names of array items, by the name of the array (C7.5). */
@@ -46,7 +46,7 @@ function ownNode(schema: BodySchema, context: Context, itemName: string, element
   const xml = { ...(element !== undefined && { name: element }), ...(items && { wrapped: true }) }
   return {
     ...(name === undefined ? more : rest),
-    ...(description !== undefined && { description: markdown(description) }),
+    ...(description !== undefined && { description: escapedMarkdown(description) }),
     ...(properties && { properties: membersOf(properties, context) }),
     ...(items && { items: nodeOf(items, context, ITEM, itemName) }),
     ...(additionalProperties !== undefined && {

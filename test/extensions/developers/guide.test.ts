@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { FAULTS } from '../../../src/base/kernel/fault-table.ts'
-import { guidePage, readMends, type Values } from '../../../src/extensions/developers/guide.ts'
+import { guidePage, readMends, type GuideValues } from '../../../src/extensions/developers/guide.ts'
 
-const bodyOf = async (values: Values): Promise<string> =>
+const bodyOf = async (values: GuideValues): Promise<string> =>
   String((await guidePage('scopes', () => values).content()).body)
 
 describe('C11.4 guides', () => {
