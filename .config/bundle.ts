@@ -267,7 +267,7 @@ export async function makeBundle(olderThan: number): Promise<{ readonly modules:
     const modules = await build(shared, { ...OUTPUT, dir: fresh })
     for (const place of WHOLE)
       modules.push(...(await build(fromPlaces([place]), { ...OUTPUT, dir: fresh, codeSplitting: false })))
-    for (const file of globSync(['**/*.{css,js}', 'extensions/*/guides/*.md'], { cwd: SRC }))
+    for (const file of globSync(['**/*.{css,js,bash,zsh}', 'extensions/*/guides/*.md'], { cwd: SRC }))
       cpSync(join(SRC, file), join(fresh, file), { recursive: true })
     const files = globSync('**', { cwd: fresh }).filter((file) => statSync(join(fresh, file)).isFile())
     utimesSync(join(fresh, MAIN), began, began)

@@ -1,279 +1,120 @@
-/** `postern completion bash|zsh`: made from the tables of all commands, so that it knows what they take (C11.6). */
+/** `postern completion`: shells ask `completion words` what fits a line. It reads the tables of all commands (C11.6). */
+import { readFileSync } from 'node:fs'
 import type { Terminal } from '../operate/operation/terminal.ts'
-import { type Argument, EXIT, KINDS, type Option, type Verb } from '../operate/operation/verb.ts'
+import {
+  type Argument,
+  EXIT,
+  KINDS,
+  type Option,
+  type Options,
+  type Verb,
+} from '../operate/operation/verb.ts'
 import { type CommandName, COMMANDS, tableOfCommand } from './command-list.ts'
-import { commandOf, type CommandTable, verbNames } from './line/command.ts'
-import { valueName } from './line/options.ts'
+import { chosenVerb, commandOf, type CommandTable } from './line/command.ts'
 import { COMPLETION } from './line/tables.ts'
 
-// The proposals of shells for values of options and arguments.
+/** A word that fits, and its description in a few words. */
+type Proposed = readonly [word: string, description: string]
 
-/** A command with all that a shell has to know. */
-export interface CompletedCommand {
-  readonly name: string
-  readonly summary: string
-  readonly table: CommandTable
-}
+/** The words that fit, or the kind of names in the file system that do. */
+type Proposals = 'files' | 'folders' | 'at-files' | readonly Proposed[]
 
-/** `nothing`: any text fits, and none is proposed. A list: one of these words. */
-export type Proposal = 'nothing' | 'files' | 'folders' | 'at-files' | readonly string[]
+/** The first sentence, which fits on a line of a menu. */
+const firstSentence = (text: string): string => text.split(/[.;:](?: |$)/, 1)[0] ?? ''
 
-/** The proposal for the value of an option or of an argument. */
-export function proposalOf(of: Argument | Pick<Option, 'kind' | 'words' | 'proposes'>): Proposal {
+const undescribed = (words: readonly string[]): readonly Proposed[] => words.map((word) => [word, ''])
+
+/** The proposals for the value of an option, or for an argument. */
+function valuesOf(of: Argument | Pick<Option, 'kind' | 'words' | 'proposes'>): Proposals {
   const words = ('words' in of ? of.words : undefined) ?? of.proposes
-  if (words !== undefined) return words
-  return KINDS[of.kind ?? 'text'].completes ?? 'nothing'
+  return words === undefined ? (KINDS[of.kind ?? 'text'].completes ?? []) : undescribed(words)
 }
 
-/** The names of an option, as they are typed. */
-export const flagsOf = (name: string, { short, negatable }: Option): readonly string[] => [
+const flagsOf = ([name, { short, negatable }]: readonly [string, Option]): readonly string[] => [
   `--${name}`,
   ...(negatable === true ? [`--no-${name}`] : []),
   ...(short === undefined ? [] : [`-${short}`]),
 ]
 
-// The completion of zsh, which shows what each command and option does.
+/** The option with a value that a word names. */
+const withValue = (options: Options, word: string | undefined): Option | undefined =>
+  Object.entries(options).find(
+    (entry) => entry[1].type === 'string' && word !== undefined && flagsOf(entry).includes(word),
+  )?.[1]
 
-const zshQuote = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`
-
-/** Brackets and colons end a part of what `_arguments` reads. */
-const explanation = (text: string): string => text.replaceAll(/[\\:[\]]/g, String.raw`\$&`)
-const message = (text: string): string => text.replaceAll(':', String.raw`\:`)
-
-/** The first sentence, which fits on a line of a menu. */
-const firstSentence = (text: string): string => text.split(/[.;:](?: |$)/, 1)[0] ?? ''
-
-const ACTIONS = {
-  nothing: '',
-  files: '_files',
-  folders: '_files -/',
-  'at-files': '_postern_at_files',
-} as const
-
-const actionOf = (proposal: Proposal): string =>
-  typeof proposal === 'string' ? ACTIONS[proposal] : `(${proposal.join(' ')})`
-
-function optionSpecs([name, option]: readonly [string, Option]): readonly string[] {
-  const { type, multiple, short, negatable, help } = option
-  const value = type === 'boolean' ? '' : `:${message(valueName(option))}:${actionOf(proposalOf(option))}`
-  const rest = `[${explanation(firstSentence(help))}]${value}`
-  const many = multiple === true ? '*' : ''
-  return [
-    `${many}--${name}${type === 'boolean' ? '' : '='}${rest}`,
-    ...(negatable === true ? [`--no-${name}${rest}`] : []),
-    ...(short === undefined ? [] : [`${many}-${short}${rest}`]),
-  ]
+/** The words typed before `current`, without the options and their values. */
+function argumentsIn(options: Options, typed: readonly string[]): readonly string[] {
+  return typed.filter((word, at) => !word.startsWith('-') && withValue(options, typed[at - 1]) === undefined)
 }
 
-function argumentSpec(argument: Argument): string {
-  const colons = argument.repeated === true ? '*:' : argument.optional === true ? '::' : ':'
-  return `${colons}${message(argument.name)}:${actionOf(proposalOf(argument))}`
+function inVerb(
+  { options, arguments: expected }: Verb,
+  typed: readonly string[],
+  current: string,
+): Proposals {
+  const valued = withValue(options, typed.at(-1))
+  if (valued !== undefined) return valuesOf(valued)
+  if (current.startsWith('-'))
+    return [
+      ...Object.entries(options).flatMap((entry) =>
+        flagsOf(entry).map((flag): Proposed => [flag, firstSentence(entry[1].help)]),
+      ),
+      ['--help', 'Show the options, with examples'],
+    ]
+  const last = expected.at(-1)
+  const argument =
+    expected[argumentsIn(options, typed).length] ?? (last?.repeated === true ? last : undefined)
+  return argument === undefined ? [] : valuesOf(argument)
 }
 
-function argumentsCall({ options, arguments: expected }: Verb): string {
-  const specs = [
-    ...Object.entries(options).flatMap(optionSpecs),
-    '--help[Show the options, with examples]',
-    ...expected.map(argumentSpec),
-  ]
-  return ['_arguments :', ...specs.map((spec) => `    ${zshQuote(spec)}`)].join(' \\\n')
+const described = (rows: Readonly<Record<string, { readonly summary: string }>>): readonly Proposed[] =>
+  Object.entries(rows).map(([name, { summary }]) => [name, firstSentence(summary)])
+
+/** @param typed the words before `current`, without the name of the program */
+async function proposalsFor(typed: readonly string[], current: string): Promise<Proposals> {
+  const [name, ...rest] = typed
+  if (name === undefined) return [...described(COMMANDS), ...undescribed(['--help', '--version'])]
+  if (!Object.hasOwn(COMMANDS, name)) return []
+  const table: CommandTable = await tableOfCommand(name as CommandName)
+  const named = described(table.verbs).filter(([word]) => word !== '')
+  if (rest.length === 0 && !current.startsWith('-') && named.length > 0) return named
+  const chosen = chosenVerb(table, rest)
+  return chosen === undefined ? [] : inVerb(chosen.verb, chosen.args, current)
 }
 
-const described = (entries: readonly (readonly [name: string, summary: string])[]): string =>
-  entries.map(([name, summary]) => `    ${zshQuote(`${name}:${firstSentence(summary)}`)}\n`).join('')
-
-/** The function of one command. Its first word is the name of the command. */
-function commandFunction({ name, table: { verbs } }: CompletedCommand): string {
-  const { '': unnamed, ...named } = verbs
-  const without = unnamed === undefined ? '' : `  ${argumentsCall(unnamed)}\n`
-  const entries = Object.entries(named)
-  if (entries.length === 0) return `_postern_${name}() {\n${without}}\n`
-  const cases = entries.map(
-    ([word, verb]) => `  ${word}) shift words; ((CURRENT--)); ${argumentsCall(verb)}; return ;;\n`,
-  )
-  return [
-    `_postern_${name}() {\n  local -a verbs=(\n`,
-    described(entries.map(([word, { summary }]) => [word, summary])),
-    `  )\n  if ((CURRENT == 2)) && [[ $words[2] != -* ]]; then _describe verb verbs; return; fi\n`,
-    `  case $words[2] in\n${cases.join('')}  esac\n${without}}\n`,
-  ].join('')
+/** The words of a line up to the one to complete. Bash gives `--role=o` as three words, zsh as one. */
+function wordsUpTo(index: number, words: readonly string[]): { typed: readonly string[]; current: string } {
+  const line = words.slice(1, index + 1).flatMap((word) => {
+    const [, name, value] = /^(--[^=]+)=(.*)$/.exec(word) ?? []
+    return name === undefined || value === undefined ? [word] : [name, value]
+  })
+  const joined = line.filter((word, at) => word !== '=' || at === line.length - 1)
+  const current = joined.at(-1) ?? ''
+  return { typed: joined.slice(0, -1), current: current === '=' ? '' : current }
 }
 
-const HEAD = `#compdef postern
-# The completion of postern for zsh. Install it as the file _postern in a folder of fpath, or load it behind compinit:
-# source <(postern completion zsh)
-
-_postern_at_files() {
-  if compset -P @; then _files; else compadd -S '' @; fi
+async function printWords(
+  { positionals: [index = '', ...words] }: { readonly positionals: readonly string[] },
+  { stdout }: Terminal,
+): Promise<number> {
+  const { typed, current } = wordsUpTo(Number(index), words)
+  const proposals = await proposalsFor(typed, current)
+  const fitting = typeof proposals === 'string' ? [] : proposals.filter(([word]) => word.startsWith(current))
+  const lines = fitting.map(([word, description]) => `${word}\t${description}`)
+  stdout.write([typeof proposals === 'string' ? proposals : 'words', ...lines, ''].join('\n'))
+  return EXIT.done
 }
 
-`
-
-const main = (commands: readonly CompletedCommand[]): string => `
-_postern() {
-  local -a commands=(
-${described(commands.map(({ name, summary }) => [name, summary]))}  )
-  if ((CURRENT == 2)); then
-    _describe command commands
-    return
-  fi
-  shift words
-  ((CURRENT--))
-  if (($+functions[_postern_$words[1]])); then _postern_$words[1]; fi
-}
-
-if [[ $zsh_eval_context[-1] == loadautofunc ]]; then _postern "$@"; else compdef _postern postern; fi
-`
-
-export const zshCompletion = (commands: readonly CompletedCommand[]): string =>
-  [HEAD, ...commands.map(commandFunction), main(commands)].join('')
-
-// The completion of bash, from 3.2 on: plain functions, because that version has no maps.
-
-const bashQuote = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`
-
-/** `nothing`, `files`, … or words, in the one text that the function of the shell reads. */
-const proposalText = (proposal: Proposal): string =>
-  typeof proposal === 'string' ? `<${proposal}>` : proposal.join(' ')
-
-interface Case {
-  /** The text that is matched, as the shell writes it. */
-  readonly pattern: string
-  /** The text that is printed. */
-  readonly text: string
-}
-
-/** A function of the shell that prints a text for its arguments. Patterns with the same text share a line. */
-function lookup(name: string, cases: readonly Case[]): string {
-  const casesOf = Map.groupBy(cases, ({ text }) => text)
-  const lines = [...casesOf].map(
-    ([text, same]) => `    ${same.map(({ pattern }) => pattern).join(' | ')}) echo ${bashQuote(text)} ;;`,
-  )
-  return `${name}() {\n  case "$*" in\n${lines.join('\n')}\n  esac\n}\n`
-}
-
-interface VerbAt {
-  /** `maintenance on`, or `status`. */
-  readonly place: string
-  readonly verb: Verb
-}
-
-const verbsAt = ({ name, table }: CompletedCommand): readonly VerbAt[] =>
-  Object.entries(table.verbs).map(([word, verb]) => ({
-    place: word === '' ? name : `${name} ${word}`,
-    verb,
-  }))
-
-const optionCases = ({ place, verb }: VerbAt): Case => ({
-  pattern: bashQuote(place),
-  text: [...Object.entries(verb.options).flatMap(([name, option]) => flagsOf(name, option)), '--help'].join(
-    ' ',
-  ),
-})
-
-const valueCases = ({ place, verb }: VerbAt): readonly Case[] =>
-  Object.entries(verb.options)
-    .filter(([, { type }]) => type === 'string')
-    .flatMap(([name, option]) => {
-      const text = proposalText(proposalOf(option))
-      return flagsOf(name, option).map((flag) => ({ pattern: bashQuote(`${place} ${flag}`), text }))
-    })
-
-/** The proposals for an argument, by its place. The last argument may be given several times. */
-function argumentCases({ place, verb }: VerbAt): readonly Case[] {
-  return verb.arguments
-    .map((argument, at) => ({
-      pattern: argument.repeated === true ? `${bashQuote(`${place} `)}*` : bashQuote(`${place} ${at + 1}`),
-      text: proposalText(proposalOf(argument)),
-    }))
-    .filter(({ text }) => text !== '<nothing>')
-}
-
-const MAIN = String.raw`
-_postern() {
-  local IFS=$' \t\n'
-  local cur=${'$'}{COMP_WORDS[COMP_CWORD]} prev=${'$'}{COMP_WORDS[COMP_CWORD-1]}
-  if [[ $cur == = ]]; then cur=
-  elif [[ $prev == = ]]; then prev=${'$'}{COMP_WORDS[COMP_CWORD-2]}; fi
-  local command=${'$'}{COMP_WORDS[1]} verbs place proposal= first=2 at=1 index
-  COMPREPLY=()
-  if ((COMP_CWORD == 1)); then
-    proposal="$(_postern_commands) --help --version"
-  else
-    verbs=$(_postern_verbs "$command")
-    place=$command
-    if [[ -n $verbs && " $verbs " == *" ${'$'}{COMP_WORDS[2]} "* ]] && ((COMP_CWORD > 2)); then
-      place="$command ${'$'}{COMP_WORDS[2]}" first=3
-    fi
-    if [[ $prev == -* ]]; then proposal=$(_postern_values "$place" "$prev"); fi
-    if [[ -z $proposal && $cur == -* ]]; then proposal=$(_postern_options "$place"); fi
-    if [[ -z $proposal ]]; then
-      for ((index = first; index < COMP_CWORD; index++)); do
-        case ${'$'}{COMP_WORDS[index]} in
-          = | -*) ;;
-          *) [[ -n $(_postern_values "$place" "${'$'}{COMP_WORDS[index-1]}") || ${'$'}{COMP_WORDS[index-1]} == = ]] || ((at++)) ;;
-        esac
-      done
-      if [[ -n $verbs && $place == "$command" ]] && ((COMP_CWORD == 2)); then proposal=$verbs
-      else proposal=$(_postern_arguments "$place" "$at"); fi
-    fi
-  fi
-  _postern_propose "$proposal" "$cur"
-}
-
-_postern_propose() {
-  local line
-  case $1 in
-    '' | '<nothing>') return ;;
-    '<files>') compopt -o filenames 2>/dev/null; set -- -f "$2" "$2" ;;
-    '<folders>') compopt -o filenames 2>/dev/null; set -- -d "$2" "$2" ;;
-    '<at-files>') set -- "-P@ -f" "${'$'}{2#@}" "$2" ;;
-    *) set -- "-W" "$2" "$1" ;;
-  esac
-  while IFS= read -r line; do COMPREPLY+=("$line"); done < <(
-    case $1 in
-      -W) compgen -W "$3" -- "$2" ;;
-      *) compgen $1 -- "$2" ;;
-    esac
-  )
-}
-
-complete -F _postern postern
-`
-
-export function bashCompletion(commands: readonly CompletedCommand[]): string {
-  const verbs = commands.flatMap(verbsAt)
-  const named = commands
-    .map(({ name, table }) => ({ pattern: bashQuote(name), text: verbNames(table).join(' ') }))
-    .filter(({ text }) => text !== '')
-  return [
-    '# The completion of postern for bash. Load it by: source <(postern completion bash)\n',
-    `_postern_commands() {\n  echo ${bashQuote(commands.map(({ name }) => name).join(' '))}\n}\n`,
-    lookup('_postern_verbs', named),
-    lookup('_postern_options', verbs.map(optionCases)),
-    lookup('_postern_values', verbs.flatMap(valueCases)),
-    lookup('_postern_arguments', verbs.flatMap(argumentCases)),
-    MAIN,
-  ].join('')
-}
-
-const completed = (): Promise<readonly CompletedCommand[]> =>
-  Promise.all(
-    Object.entries(COMMANDS).map(async ([name, { summary }]) => ({
-      name,
-      summary,
-      table: await tableOfCommand(name as CommandName),
-    })),
-  )
-
-const print =
-  (script: (commands: readonly CompletedCommand[]) => string) =>
-  async (_given: unknown, { stdout }: Terminal): Promise<number> => {
-    stdout.write(script(await completed()))
+/** The script of a shell, which asks `completion words`. */
+const printScript =
+  (file: URL) =>
+  (_given: unknown, { stdout }: Terminal): number => {
+    stdout.write(readFileSync(file))
     return EXIT.done
   }
 
 export const completionCommand = commandOf(COMPLETION, {
-  bash: print(bashCompletion),
-  zsh: print(zshCompletion),
+  bash: printScript(new URL('postern.bash', import.meta.url)),
+  zsh: printScript(new URL('postern.zsh', import.meta.url)),
+  words: printWords,
 })

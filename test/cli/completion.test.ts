@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runVerb } from '../support/command-line.ts'
 import { needing } from '../support/machine.ts'
-import { ROOT } from '../support/spawn-postern.ts'
+import { PROGRAM, ROOT } from '../support/program.ts'
 
 const run = promisify(execFile)
 const folder = mkdtempSync(join(tmpdir(), 'postern-completion-'))
@@ -15,19 +15,22 @@ const folder = mkdtempSync(join(tmpdir(), 'postern-completion-'))
 beforeAll(async () => {
   for (const shell of ['bash', 'zsh'])
     writeFileSync(join(folder, shell), (await runVerb(['completion', shell])).stdout)
+  const program = `exec '${process.execPath}' '${join(ROOT, PROGRAM)}' "$@"`
+  writeFileSync(join(folder, 'postern'), `#!/bin/sh\n${program}\n`, { mode: 0o755 })
 })
 
 afterAll(() => rm(folder, { recursive: true }))
 
-/** What bash proposes for the last of the words. */
-async function inBash(...words: readonly string[]): Promise<readonly string[]> {
-  const script = `source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _postern; printf '%s\\n' "\${COMPREPLY[@]}"`
-  const { stdout, stderr } = await run('bash', ['-c', script, join(folder, 'bash'), ...words], { cwd: ROOT })
-  expect(stderr).toBe('')
-  return stdout.split('\n').filter((line) => line !== '')
+const PATH = `${folder}:${process.env['PATH'] ?? ''}`
+
+/** The proposals for the last of the words; a text: a kind of files. */
+async function proposed(...words: readonly string[]): Promise<readonly string[] | string> {
+  const { stdout } = await runVerb(['completion', 'words', '--', String(words.length - 1), ...words])
+  const [kind, ...lines] = stdout.split('\n').slice(0, -1)
+  return kind === 'words' ? lines.map((line) => line.split('\t')[0] ?? '') : (kind ?? '')
 }
 
-describe('postern completion bash', () => {
+describe('postern completion words', () => {
   it.each([
     ['mainten', ['maintenance']],
     ['--v', ['--version']],
@@ -38,24 +41,48 @@ describe('postern completion bash', () => {
     ['maintenance on --business ACME --pre', ['--preview']],
     ['admin-token add ann --role o', ['operate']],
     ['admin-token add ann --role = o', ['operate']],
+    ['admin-token add ann --role=o', ['operate']],
     ['admin-token add ann --role =', ['view', 'operate', 'administer', 'audit']],
     ['client add x --kind p', ['partner', 'public']],
     [
       'client edit x --no-r',
       ['--no-require-par', '--no-require-pkce', '--no-require-binding', '--no-resource'],
     ],
-    ['serve config/demo.y', ['config/demo.yaml']],
-    ['check --expect config/demo.y', ['config/demo.yaml']],
-    ['access --against config/demo.y', ['config/demo.yaml']],
-    ['audit verify conf', ['config']],
-    ['audit verify config conf', ['config']],
-    ['revoke --admin-token @READ', ['@README.md']],
+    ['serve config/demo.y', 'files'],
+    ['check --expect config/demo.y', 'files'],
+    ['access --against config/demo.y', 'files'],
+    ['audit verify conf', 'folders'],
+    ['audit verify config conf', 'folders'],
+    ['revoke --admin-token @READ', 'at-files'],
     ['explain P', ['POST', 'PUT', 'PATCH']],
     ['explain --json --user alice P', ['POST', 'PUT', 'PATCH']],
     ['explain GET /', []],
     ['lockouts c', ['clear']],
     ['lockouts --j', ['--json']],
     ['nonsense x', []],
+  ])('C11.6 tells what fits "postern %s"', async (line, proposals) => {
+    expect(await proposed('postern', ...line.split(' '))).toEqual(proposals)
+  })
+})
+
+/** The proposals of bash for the last of the words. */
+async function inBash(...words: readonly string[]): Promise<readonly string[]> {
+  const script = `source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _postern; printf '%s\\n' "\${COMPREPLY[@]}"`
+  const { stdout, stderr } = await run('bash', ['-c', script, join(folder, 'bash'), ...words], {
+    cwd: ROOT,
+    env: { ...process.env, PATH },
+  })
+  expect(stderr).toBe('')
+  return stdout.split('\n').filter((line) => line !== '')
+}
+
+describe('postern completion bash', () => {
+  it.each([
+    ['maintenance o', ['on', 'off']],
+    ['maintenance on --business ', []],
+    ['admin-token add ann --role =', ['view', 'operate', 'administer', 'audit']],
+    ['audit verify config conf', ['config']],
+    ['revoke --admin-token @READ', ['@README.md']],
   ])('C11.6 completes "postern %s"', async (line, proposals) => {
     expect(await inBash('postern', ...line.split(' '))).toEqual(proposals)
   })
@@ -82,6 +109,7 @@ const inZsh = async (typed: string, shown: string): Promise<string> =>
   (
     await run('zsh', ['-f', '-c', IN_ZSH, 'zsh', join(folder, 'zsh'), typed, shown], {
       cwd: ROOT,
+      env: { ...process.env, PATH },
       timeout: 20_000,
     })
   ).stdout

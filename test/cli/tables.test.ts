@@ -42,7 +42,7 @@ async function read(line: string): Promise<void> {
 }
 
 /** Those whose answer is no value: a service, and a program for shells. */
-const WITHOUT_JSON = ['serve', 'completion bash', 'completion zsh']
+const WITHOUT_JSON = ['serve', 'completion bash', 'completion zsh', 'completion words']
 
 describe('every verb of the command line', () => {
   it.each(VERBS)(

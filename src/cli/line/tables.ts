@@ -86,7 +86,19 @@ const ZSH = {
   ],
 } as const satisfies Verb
 
-export const COMPLETION = { verbs: { bash: BASH, zsh: ZSH } } as const satisfies CommandTable
+const WORDS = {
+  summary: 'Print what fits a command line, for the completions of shells',
+  notes: [
+    'The first line is `words`, or the kind of names of files that fit. Each line behind `words` is a word, a tab and a description.',
+  ],
+  arguments: [{ name: 'INDEX' }, { name: 'WORD', repeated: true }],
+  options: {},
+  examples: [
+    { line: 'postern completion words -- 2 postern maintenance o', does: 'tell what fits the third word' },
+  ],
+} as const satisfies Verb
+
+export const COMPLETION = { verbs: { bash: BASH, zsh: ZSH, words: WORDS } } as const satisfies CommandTable
 
 export const ACCESS = {
   verbs: {
