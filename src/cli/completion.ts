@@ -7,6 +7,7 @@ import {
   KINDS,
   type Option,
   type Options,
+  UsageError,
   type Verb,
 } from '../operate/operation/verb.ts'
 import { type CommandName, COMMANDS, tableOfCommand } from './command-list.ts'
@@ -42,11 +43,6 @@ const withValue = (options: Options, word: string | undefined): Option | undefin
     (entry) => entry[1].type === 'string' && word !== undefined && flagsOf(entry).includes(word),
   )?.[1]
 
-/** The words typed before `current`, without the options and their values. */
-function argumentsIn(options: Options, typed: readonly string[]): readonly string[] {
-  return typed.filter((word, at) => !word.startsWith('-') && withValue(options, typed[at - 1]) === undefined)
-}
-
 function inVerb(
   { options, arguments: expected }: Verb,
   typed: readonly string[],
@@ -61,9 +57,9 @@ function inVerb(
       ),
       ['--help', 'Show the options, with examples'],
     ]
+  const given = typed.filter((word, at) => !word.startsWith('-') && !withValue(options, typed[at - 1]))
   const last = expected.at(-1)
-  const argument =
-    expected[argumentsIn(options, typed).length] ?? (last?.repeated === true ? last : undefined)
+  const argument = expected[given.length] ?? (last?.repeated === true ? last : undefined)
   return argument === undefined ? [] : valuesOf(argument)
 }
 
@@ -82,21 +78,24 @@ async function proposalsFor(typed: readonly string[], current: string): Promise<
   return chosen === undefined ? [] : inVerb(chosen.verb, chosen.args, current)
 }
 
-/** The words of a line up to the one to complete. Bash gives `--role=o` as three words, zsh as one. */
+/** The words of a line up to the one to complete. Bash gives `--role=o` and `ACME=Clerk` as three words, zsh as one. */
 function wordsUpTo(index: number, words: readonly string[]): { typed: readonly string[]; current: string } {
   const line = words.slice(1, index + 1).flatMap((word) => {
     const [, name, value] = /^(--[^=]+)=(.*)$/.exec(word) ?? []
     return name === undefined || value === undefined ? [word] : [name, value]
   })
-  const joined = line.filter((word, at) => word !== '=' || at === line.length - 1)
-  const current = joined.at(-1) ?? ''
-  return { typed: joined.slice(0, -1), current: current === '=' ? '' : current }
+  const current = line.at(-1) ?? ''
+  const typed = line
+    .slice(0, -1)
+    .filter((word, at) => word !== '=' && (line[at - 1] !== '=' || line[at - 2]?.startsWith('--') === true))
+  return { typed, current: current === '=' ? '' : current }
 }
 
 async function printWords(
   { positionals: [index = '', ...words] }: { readonly positionals: readonly string[] },
   { stdout }: Terminal,
 ): Promise<number> {
+  if (!/^\d{1,6}$/.test(index)) throw new UsageError('INDEX: expected the number of a word, 0 for the first')
   const { typed, current } = wordsUpTo(Number(index), words)
   const proposals = await proposalsFor(typed, current)
   const fitting = typeof proposals === 'string' ? [] : proposals.filter(([word]) => word.startsWith(current))

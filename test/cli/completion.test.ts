@@ -48,6 +48,8 @@ describe('postern completion words', () => {
       'client edit x --no-r',
       ['--no-require-par', '--no-require-pkce', '--no-require-binding', '--no-resource'],
     ],
+    ['user add --access ACME = Clerk --claim given_name = Ann x --customer ', []],
+    ['explain --header X = 1 P', ['POST', 'PUT', 'PATCH']],
     ['serve config/demo.y', 'files'],
     ['check --expect config/demo.y', 'files'],
     ['access --against config/demo.y', 'files'],
@@ -63,6 +65,12 @@ describe('postern completion words', () => {
   ])('C11.6 tells what fits "postern %s"', async (line, proposals) => {
     expect(await proposed('postern', ...line.split(' '))).toEqual(proposals)
   })
+})
+
+it('C11.6 refuses an index that is no number, and says what it is', async () => {
+  const { code, stdout, stderr } = await runVerb(['completion', 'words', '--', 'postern', 'client'])
+  expect([code, stdout]).toEqual([2, ''])
+  expect(stderr).toContain('INDEX: expected the number of a word')
 })
 
 /** The proposals of bash for the last of the words. */

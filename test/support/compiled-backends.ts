@@ -40,7 +40,7 @@ export async function compile(slice: Readonly<Record<string, object>>) {
     tokenChanged: () => undefined,
     moduleFailed: () => undefined,
     answerLimit: 1024,
-    added: SETTINGS.added.backends,
+    addedBackends: SETTINGS.added.backends,
   })
   for (const backend of backends.values()) await backend.close()
   return { backends, problems: report.list.map(({ path, message }) => `${path.join('.')} ${message}`) }

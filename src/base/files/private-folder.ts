@@ -9,7 +9,7 @@ import { KeyError } from '../kernel/key-error.ts'
 export interface KeyPurpose {
   /** `folder of the signing keys`. */
   readonly folder: string
-  /** What somebody who has read a key can do. */
+  /** The harm that a key does in the hands of somebody who has read it: `make tokens`. */
   readonly power: string
 }
 

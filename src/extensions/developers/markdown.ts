@@ -4,7 +4,7 @@ import { bullets } from './elements.ts'
 
 const MARKED = /(`[^`]*`|\*\*[^*]*\*\*)/
 
-/** What fills placeholders. It is called when the marks are read, so a value that has marks is shown as it is. */
+/** Fills the placeholders of a text. It runs after the marks are read, so the marks in a value are shown as they are. */
 type Fill = (text: string) => string
 
 const asWritten: Fill = (text) => text

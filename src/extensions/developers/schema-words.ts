@@ -1,4 +1,4 @@
-/** What a schema of the document says, in words. */
+/** Puts a schema of the document into words. */
 import { plainText } from '../../base/http/body/json.ts'
 import { typesOf } from '../../base/http/body/body-schema.ts'
 import { html, type Html } from '../../identity/pages/layout.ts'

@@ -110,7 +110,7 @@ export interface BoundParameters {
   /** The query parameters and headers that the configuration sets, in place of a client's. */
   readonly upstream: Pick<NonNullable<DescribedMethod['upstream']>, 'query' | 'headers'>
   readonly targets: ReadonlySet<Level>
-  /** Those that are the business, with the value that is put there. */
+  /** The places that are the business, with the value that is written there. */
   readonly business: readonly BusinessPlace[]
 }
 

@@ -28,7 +28,7 @@ export interface BackendDependencies extends ForwardingDependencies {
   /** Most bytes of an answer that is held: `server.limits.answer`. */
   readonly answerLimit: number
   readonly moduleFailed: (backend: string, thrown: unknown, call: string | undefined) => void
-  readonly added: AddedBackends
+  readonly addedBackends: AddedBackends
 }
 
 /** A backend around one that forwards. */
@@ -84,7 +84,7 @@ export interface AddedUpgrade {
   readonly open: (config: Section, rules: HttpBackendRules, clock: Clock) => Promise<HttpBackend>
 }
 
-/** What extensions add to backends. */
+/** The kinds of backends, and the upgrade, that extensions add. */
 export interface AddedBackends {
   /** By `kind`. */
   readonly kinds: ReadonlyMap<string, AddedKind>

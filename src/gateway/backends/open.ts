@@ -57,7 +57,7 @@ function openBackend(
   problems: Problems,
   dependencies: BackendDependencies,
 ): Promise<OpenedBackend | undefined> {
-  const added = dependencies.added.kinds.get(config.kind)
+  const added = dependencies.addedBackends.kinds.get(config.kind)
   if (added !== undefined) return added.open(name, config, problems, dependencies)
   return config.kind === 'memory'
     ? openMemory(name, config, problems, dependencies)
@@ -92,9 +92,9 @@ async function openForwarding(
 ): Promise<OpenedBackend | undefined> {
   const rules = await compileForwarding(name, config, problems, dependencies)
   if (rules === undefined) return undefined
-  const { added, clock } = dependencies
-  if (config.kind === 'stream' && added.upgrade !== undefined)
-    return withViews(await added.upgrade.open(config, rules, clock))
+  const { addedBackends, clock } = dependencies
+  if (config.kind === 'stream' && addedBackends.upgrade !== undefined)
+    return withViews(await addedBackends.upgrade.open(config, rules, clock))
   const { HttpBackend } = await import('./forward/http.ts')
   return withViews(new HttpBackend(rules, clock))
 }
@@ -147,7 +147,7 @@ async function openOver(
   const [first, ...more] = under.rules.targets
   if (more.some(({ basePath }) => basePath !== first?.basePath))
     problems.error(['backends', name, 'over'], 'names a backend whose targets have different paths')
-  const openOver = dependencies.added.kinds.get(config.kind)?.openOver
+  const openOver = dependencies.addedBackends.kinds.get(config.kind)?.openOver
   if (openOver === undefined) throw new TypeError(`a backend of kind ${config.kind} runs around no other`)
   const around = await openOver(name, config, under, problems, dependencies)
   if (around === undefined) return undefined

@@ -192,7 +192,7 @@ export type Task = AnswerTask | RequestTask | KeptTask | SearchTask
 /** What a task has made. */
 export interface Converted {
   readonly bytes: Uint8Array
-  /** What was found in the client's body, as JSON: for a request with a `making`. */
+  /** The values that templates name and the client's body had, as JSON. Only for a request with a `making`. */
   readonly found?: string | undefined
 }
 
@@ -357,7 +357,7 @@ function convertRequest({ bytes, as, to, schema, kept, items, xml }: RequestTask
   return as === to ? bytes : writeBody(value, to, items)
 }
 
-/** What is made from a client's body that templates name, or that another body replaces (C8.7). */
+/** How a request uses a client's body that templates name, or that another body replaces (C8.7). */
 export interface Making extends Pick<BodyMaking, 'pointers' | 'recipe'> {
   readonly values: PlaceholderValues
   /** The most bytes that are sent. */

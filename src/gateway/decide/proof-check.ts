@@ -5,7 +5,7 @@ import { Fault, toFault } from '../../base/kernel/faults.ts'
 import { isUserinfo } from './checks.ts'
 import type { Runtime } from './runtime.ts'
 
-/** What the check of a proof has found out for the answer. */
+/** The results of checking a proof that the answer needs. */
 interface ProofFindings {
   nonce?: string | undefined
 }

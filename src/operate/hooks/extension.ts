@@ -6,7 +6,7 @@ import type { Configuration } from '../settings/configuration.ts'
 import type { AddedSettings } from '../settings/settings.ts'
 import type { FirstConfigurationSource } from './first-configuration.ts'
 
-/** What an extension may tell clients of the API. */
+/** The facts about the API that an extension may tell clients. */
 export interface PublishedApi {
   /** The areas that are described, in their order. */
   readonly areas: readonly string[]

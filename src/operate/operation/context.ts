@@ -1,4 +1,4 @@
-/** What operations work on. Their handlers are next to them, and do the work. */
+/** The parts of a service that the handlers of operations use. */
 import type { Operator } from '../../base/contracts/records/audited-change.ts'
 import type { Redacted, RedactionParts } from '../../state/audit/read/read-trail.ts'
 import type { Environment } from '../../base/config/validate.ts'

@@ -122,7 +122,7 @@ export interface Typed<O extends Options = Options> {
   readonly positionals: readonly string[]
 }
 
-/** What a command line gets that needs several requests, or asks its user. */
+/** The means of a command line that sends several requests, or asks its user. */
 export interface CommandSession<O extends Options = Options> extends Typed<O> {
   /** The operation of the command line. */
   readonly operation: AdminOperation

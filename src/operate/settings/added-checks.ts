@@ -22,7 +22,7 @@ export interface ConfigurationCheck<Section extends string = keyof Configuration
 /** What several checks need. */
 export interface Shared {
   readonly unreadable: ReadonlySet<unknown>
-  readonly added: AddedBackends
+  readonly addedBackends: AddedBackends
   /** The compiled directory; the first call reports its problems. */
   readonly directory: () => Promise<Directory>
 }

@@ -111,7 +111,8 @@ const SECTION_CHECKS: readonly ConfigurationCheck[] = [
   {
     needs: ['audit', 'data'],
     whole: ['issuers', 'actions'],
-    run: (all, problems, _environment, { added }) => warnOfUnrecordedChanges(all, added.upgrade, problems),
+    run: (all, problems, _environment, { addedBackends }) =>
+      warnOfUnrecordedChanges(all, addedBackends.upgrade, problems),
   },
   { needs: ['backends'], run: warnOfUnverifiedUpstreams },
   { needs: ['backends', 'store'], run: (all, problems) => warnOfFewDescriptors(all, problems) },
@@ -158,8 +159,8 @@ const PART_CHECKS: readonly ConfigurationCheck[] = [
   {
     needs: ['backends', 'vendor'],
     whole: ['issuers'],
-    run: async (all, problems, _environment, { unreadable, added }) => {
-      const opened = await openBackends(all, problems, added)
+    run: async (all, problems, _environment, { unreadable, addedBackends }) => {
+      const opened = await openBackends(all, problems, addedBackends)
       // Actions are compiled as for serving; a backend that could not be opened was reported, and is only a name here.
       const backends = new Map(
         Object.keys(all.backends).map((name) => [name, opened.get(name) ?? unopened(name)]),
@@ -173,7 +174,7 @@ const PART_CHECKS: readonly ConfigurationCheck[] = [
             areas: all.areas,
             schemas: all.schemas,
             severalIssuers: all.issuers.length > 1,
-            upgrade: added.upgrade,
+            upgrade: addedBackends.upgrade,
           },
           problems,
         )
@@ -185,7 +186,7 @@ const PART_CHECKS: readonly ConfigurationCheck[] = [
 const openBackends = (
   all: Configuration,
   problems: Problems,
-  added: AddedBackends,
+  addedBackends: AddedBackends,
 ): ReturnType<typeof compileBackends> =>
   compileBackends(all.backends, problems, {
     vendor: all.vendor,
@@ -197,7 +198,7 @@ const openBackends = (
     tokenChanged: () => undefined,
     moduleFailed: () => undefined,
     answerLimit: 0, // no call is made
-    added,
+    addedBackends,
   })
 
 const areReadable = (keys: readonly string[], without: ReadonlySet<unknown>): boolean =>
@@ -212,11 +213,11 @@ function sharedBy(
   { configuration, unreadable }: ReadablePart,
   problems: Problems,
   env: Environment,
-  { backends: added }: AddedChecks,
+  { backends: addedBackends }: AddedChecks,
 ): Shared {
   let compiled: Promise<Directory> | undefined
   const compile = () => compileDirectory(configuration.directory, catalogueOf(configuration), problems, env)
-  return { unreadable, added, directory: () => (compiled ??= compile()) }
+  return { unreadable, addedBackends, directory: () => (compiled ??= compile()) }
 }
 
 function correctPaths({ list: problems }: Problems, first: number, { pathInFile }: ReadablePart): void {
@@ -271,7 +272,8 @@ const LAST_CHECKS: readonly ConfigurationCheck[] = [
 const STRICT_CHECKS: readonly ConfigurationCheck[] = [
   {
     needs: ['actions'],
-    run: (all, problems, _environment, { added }) => warnOfUndocumented(all, added.upgrade, problems),
+    run: (all, problems, _environment, { addedBackends }) =>
+      warnOfUndocumented(all, addedBackends.upgrade, problems),
   },
 ]
 

@@ -111,7 +111,7 @@ export function warnOfUnusedBackends(configuration: Configuration, problems: Pro
     if (!used.has(name)) problems.warn(['backends', name], 'is not used: no area and no action names it')
 }
 
-/** What authors of clients want to know of an operation. */
+/** The keys of an operation that authors of clients want to read. */
 const WANTED = ['summary', 'description', 'data', 'examples'] as const
 
 /** Warns of each operation that leaves out what clients could know of it (C11.3.7). */

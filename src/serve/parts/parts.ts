@@ -126,11 +126,11 @@ export async function openParts(
   await reportOpenedDemo(configuration, directory, problems)
   if (!problems.failed && !isSidecar(configuration))
     await reportTakenIds(directory, dependencies.store, problems)
-  const { extensions, addedBackends: added } = dependencies
+  const { addedBackends, extensions } = dependencies
   const endpoints = await Promise.all(
     extensions.flatMap((extension) => extension.endpoints?.(configuration) ?? []),
   )
-  const now = await contentsOf(configuration, 'now', added)
+  const now = await contentsOf(configuration, 'now', addedBackends)
   const reused = reusedBackends(configuration, now, before)
   const wanted = Object.entries(configuration.backends).filter(([name]) => !reused.has(name))
   const backendParts = {
@@ -143,7 +143,7 @@ export async function openParts(
     tokenChanged: dependencies.tokenChanged,
     moduleFailed: dependencies.moduleFailed,
     answerLimit: configuration.server.limits.answer,
-    added,
+    addedBackends,
   }
   const opened = await compileBackends(Object.fromEntries(wanted), problems, backendParts, reused)
   const people = await openPeopleOf(configuration.directory, dependencies, problems, before?.people)
@@ -156,7 +156,7 @@ export async function openParts(
       areas,
       schemas: configuration.schemas,
       severalIssuers: configuration.issuers.length > 1,
-      upgrade: added.upgrade,
+      upgrade: addedBackends.upgrade,
     },
     problems,
   )
@@ -165,7 +165,9 @@ export async function openParts(
   if (!problems.failed) {
     const contents = new Map([
       ...now,
-      ...(await contentsOf(configuration, 'loaded', added, ({ kind }) => added.kinds.has(kind))),
+      ...(await contentsOf(configuration, 'loaded', addedBackends, ({ kind }) =>
+        addedBackends.kinds.has(kind),
+      )),
     ])
     return { configuration, catalogue, directory, backends, contents, actions, people, endpoints }
   }
@@ -178,12 +180,12 @@ export async function openParts(
 async function contentsOf(
   { backends }: Configuration,
   when: 'now' | 'loaded',
-  added: AddedBackends,
+  addedBackends: AddedBackends,
   which: (config: BackendConfig) => boolean = () => true,
 ): Promise<Map<string, string>> {
   const chosen = Object.entries(backends).filter(([, config]) => which(config))
   const digests = chosen.map(
-    async ([name, config]) => [name, await contentsOfBackend(config, when, added)] as const,
+    async ([name, config]) => [name, await contentsOfBackend(config, when, addedBackends)] as const,
   )
   return new Map(await Promise.all(digests))
 }

@@ -167,7 +167,7 @@ function reportStatus(status: number, at: KeyPath, problems: Problems): void {
   if (!STATUSES.has(status)) problems.error(at, `expected one of ${[...STATUSES].join(', ')}, got ${status}`)
 }
 
-/** What is known of a backend or operation besides its section `xml`. */
+/** The settings of a backend or operation that its section `xml` depends on. */
 export interface XmlContext {
   readonly format: BackendFormat
   readonly payload: Payload

@@ -216,7 +216,7 @@ function announcedWriters(
 const FOREIGN =
   'nobody has announced this writer: its records were put there, or the manifest was removed or replaced'
 
-/** What is wrong with the announcement of a writer: a writer that nobody announced was put there by somebody else (C12.4.4). */
+/** The problem with the announcement of a writer. A writer that nobody announced was put there by somebody else (C12.4.4). */
 function wrongAnnouncement(
   writer: string,
   { announced: named }: Opening,

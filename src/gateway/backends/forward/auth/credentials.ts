@@ -62,7 +62,7 @@ export function compileChecked(template: Template, check: TextCheck): Filled {
   }
 }
 
-/** What is wrong with a text as a header value: a character that no header can hold, or one that receivers trim. */
+/** The reason why a text cannot be a header value: a character that no header can hold, or a blank that receivers trim. */
 export function checkHeaderText(text: string): string | undefined {
   if (text === '') return 'is empty'
   if (/[\x00-\x08\x0a-\x1f\x7f]/.test(text)) return 'holds a control character, which a header cannot'

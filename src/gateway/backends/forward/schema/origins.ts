@@ -99,7 +99,7 @@ export function targetValuesOf(backends: Readonly<Record<string, object>>): read
 }
 
 /**
- * What is wrong with the values of a business: they say where calls go, and no call may go there.
+ * The problems of a business’s values that say where calls go: no call may go there.
  * @returns by the name of the value, a verb and what follows; without the values, which may be secrets
  */
 export const problemsOfValues = (

@@ -16,7 +16,7 @@ export interface EjectionRules {
   readonly for: number
 }
 
-/** What an attempt says about its target. `unknown`: nothing, because the client left before there was an answer. */
+/** Whether an attempt shows that its target works. `unknown`: the client left before there was an answer. */
 type AttemptOutcome = 'good' | 'bad' | 'unknown'
 
 const TARGETS_FAULT: ReadonlySet<FaultCode> = new Set([
