@@ -73,6 +73,16 @@ export class Fault extends Error {
       return offering.replace('{offered}', () => ONE_OF.format(offered))
     return (status === 400 || explains === true) && say !== undefined ? `${text} ${say}` : text
   }
+
+  /** The same, and what only the log has: for operators. */
+  get fullText(): string {
+    const { say, detail } = this.facts
+    return [this.publicText, say, detail]
+      .filter(
+        (part, at, all) => part !== undefined && !all.slice(0, at).some((before) => before?.includes(part)),
+      )
+      .join(' ')
+  }
 }
 
 /** The one place where an unknown throwable becomes a fault. */

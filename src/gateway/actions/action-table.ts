@@ -1,10 +1,11 @@
 import type { Catalogue } from '../../base/config/scopes/catalogue.ts'
 import type { ExampleDescription } from '../../base/contracts/calls/api-description.ts'
 import type { ActionFacts, Backend } from '../../base/contracts/calls/backend.ts'
+import type { CheckDescription, CheckResult } from '../../base/contracts/calls/explanation.ts'
 import type { ActionVersions } from '../../base/http/head/accept.ts'
 import type { BodySchema } from '../../base/http/body/body-schema.ts'
 import type { JsonPointer } from '../../base/http/body/json.ts'
-import { decodeSegment } from '../../base/http/head/request-target.ts'
+import { decodeSegment, type RequestTarget } from '../../base/http/head/request-target.ts'
 import type { BodyTypes } from '../../base/http/head/media-type.ts'
 import type { BodyValidator } from '../../base/http/body/validate-body.ts'
 import type { QueryRule } from './parameters.ts'
@@ -211,6 +212,83 @@ export class ActionTable<T> {
   get roots(): Iterable<RouteNode<T>> {
     return this.#roots.values()
   }
+}
+
+/** Index of the area's segment in `/api/{version}/b/{business}/{area}` and `/api/{version}/f/{business}/{fund}/{area}`. */
+export const AREA_AT: Readonly<Record<string, number>> = { b: 4, f: 5 }
+
+const LEVELS: Readonly<Record<string, string>> = { b: 'business', f: 'fund' }
+
+/** C4.6, explained. */
+export function explainAction(
+  actions: ActionTable<Route>,
+  target: RequestTarget | undefined,
+  method: string,
+  operation: Operation | undefined,
+  { fault }: CheckResult,
+): CheckDescription {
+  if (target === undefined) return { facts: {}, words: 'The path is not known.' }
+  if (fault === undefined && operation !== undefined) {
+    const { action, backend, upgrade: websocket } = operation
+    const { area, name } = action
+    return {
+      facts: { problem: undefined, area, action: name, backend: backend.name, websocket },
+      words: `${method} of ${area}/${name}, from backend ${backend.name}.`,
+    }
+  }
+  if (fault?.code === 'method_not_allowed') {
+    const { allow = [] } = fault.facts
+    return {
+      facts: { problem: 'method', allowed: allow },
+      words: `The action exists, and does not offer ${method}: it offers ${allow.join(', ')}.`,
+    }
+  }
+  return explainMissing(actions, target.segments)
+}
+
+/** Why there is no action: somebody who mistyped one finds it among those that the area has at the level. */
+function explainMissing(actions: ActionTable<Route>, segments: readonly string[]): CheckDescription {
+  const [own, other] = segments[2] === 'f' ? (['f', 'b'] as const) : (['b', 'f'] as const)
+  const level = LEVELS[segments[2] ?? '']
+  const areaAt = AREA_AT[own] ?? 0
+  const segment = segments[areaAt]
+  if (level === undefined || segment === undefined)
+    return {
+      facts: { problem: 'path' },
+      words:
+        'No such action: the path of one begins with /api/1.0/b/{business}/ or /api/1.0/f/{business}/{fund}/.',
+    }
+  const area = decodeSegment(segment)
+  const otherLevel = actions.find(other, segment, segments, areaAt + 1) && LEVELS[other]
+  const hint = otherLevel === undefined ? '' : ` There is one at ${otherLevel} level.`
+  const root = actions.rootOf(own, segment)
+  if (root === undefined)
+    return {
+      facts: { problem: 'area', area, level, otherLevel },
+      words: `No such action: there is no area ${area} at ${level} level.${hint}`,
+    }
+  const names = listed(root, actions.rests.get(`${own}/${segment}`) ?? [])
+  return {
+    facts: { problem: 'action', area, level, otherLevel },
+    words: `No such action: area ${area} has none of this path at ${level} level.${hint}${names}`,
+  }
+}
+
+const MOST_NAMED = 10
+
+function listed(root: RouteNode<Route>, rests: readonly RestRoute<Route>[]): string {
+  const routes = [...routesBelow(root), ...rests.map(({ value }) => value)]
+  const names = [...new Set(routes.flatMap(namesOf))]
+  const more = names.length > MOST_NAMED ? `, and ${names.length - MOST_NAMED} more` : ''
+  return names.length === 0 ? '' : ` It has ${names.slice(0, MOST_NAMED).join(', ')}${more}.`
+}
+
+const namesOf = ({ methods }: Route): readonly string[] =>
+  [...methods.values()].map(({ action }) => action.name)
+
+function routesBelow({ value, literals, parameters }: RouteNode<Route>): readonly Route[] {
+  const below = [...literals.values(), ...parameters.map(({ node }) => node)]
+  return [...(value === undefined ? [] : [value]), ...below.flatMap(routesBelow)]
 }
 
 function branch<T>(node: RouteNode<T>, segment: PatternSegment): RouteNode<T> {

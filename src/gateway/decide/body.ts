@@ -2,6 +2,7 @@ import { Buffer } from 'node:buffer'
 import { roughLength } from '../backends/templates/body.ts'
 import type { Call, CallBody } from '../../base/contracts/calls/backend.ts'
 import type { Exchange } from '../../base/contracts/calls/exchange.ts'
+import type { CheckDescription, CheckResult } from '../../base/contracts/calls/explanation.ts'
 import { type BodyDeclaration, declaredBody, type Head } from '../../base/http/head/head.ts'
 import { type JsonObject, parseJson, parseJsonInSlices } from '../../base/http/body/json.ts'
 import {
@@ -94,6 +95,33 @@ export function readCallBody(
     const body = parseBody(plan, { bytes, onGone, client }, operation, conversions)
     return record === undefined ? body : recorded(body, record, bytes, plan.as)
   })
+}
+
+const TAKEN = {
+  none: 'There is no body, and none is needed.',
+  parsed: 'The body parses, and fits the action.',
+  opaque: 'The body passes unread.',
+} as const
+
+/** The second and the last part of C4.11, explained. No part of the body is repeated. @param bytes how many there are */
+export function explainBody(
+  head: Head,
+  bytes: number,
+  limit: number,
+  operation: Operation | undefined,
+  plan: BodyPlan | undefined,
+  { fault }: CheckResult,
+): CheckDescription {
+  const rule = operation?.body.kind
+  const contentType = head.headers['content-type']
+  const declared = declaredBody(head)
+  return {
+    facts: { contentType, declared, bytes, limit, rule, consumes: operation?.consumes, taken: plan?.kind },
+    words:
+      rule === undefined
+        ? 'What body it takes is not known without the action.'
+        : (fault?.fullText ?? TAKEN[plan?.kind ?? 'none']),
+  }
 }
 
 /** Takes a body that has been read and that passed its checks, as it came (C12.2.2). */

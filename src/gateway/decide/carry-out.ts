@@ -317,7 +317,7 @@ function afterSending(thrown: unknown, { method }: Call): Fault {
  * @returns what to call when the call has ended
  * @throws Fault `backend_busy`, `too_many_backend_calls`
  */
-function callSlot(
+export function callSlot(
   admission: Admission,
   { operation, principal, observation }: Decision,
 ): Release | undefined {

@@ -1,23 +1,29 @@
-import { readCode, type Target } from '../../base/config/scopes/scope-token.ts'
+import { type Catalogue, smallestScopes } from '../../base/config/scopes/catalogue.ts'
+import { isTargetValue, readCode, type Target } from '../../base/config/scopes/scope-token.ts'
 import type { UpgradeHead } from '../../base/contracts/calls/backend.ts'
+import type { EarlyPreview } from '../../base/contracts/calls/admission.ts'
 import type { Exchange } from '../../base/contracts/calls/exchange.ts'
+import type { CheckDescription, CheckResult } from '../../base/contracts/calls/explanation.ts'
 import type { Place, Places } from '../../base/contracts/people/places.ts'
 import type { Principal } from '../../base/contracts/people/principal.ts'
-import type { Closure } from '../../base/contracts/calls/switches.ts'
+import type { ClosedBy, Closure, Switches } from '../../base/contracts/calls/switches.ts'
 import type { Negotiation, Representation } from '../../base/http/head/accept.ts'
-import { parseBearer, parseDpop } from '../../base/http/head/authorization.ts'
+import { parseBearer, parseDpop, usesDpop } from '../../base/http/head/authorization.ts'
 import { declaredBody, type Head } from '../../base/http/head/head.ts'
 import { checkContentType } from '../../base/http/head/media-type.ts'
 import { decodeSegment, type RequestTarget } from '../../base/http/head/request-target.ts'
-import { Fault, type FaultCode } from '../../base/kernel/faults.ts'
+import { Fault, type FaultCode, toFault } from '../../base/kernel/faults.ts'
 import {
   type ActionTable,
+  AREA_AT,
   type Operation,
   type Route,
   satisfies,
   type ScopeRule,
 } from '../actions/action-table.ts'
+import { rateText } from '../limits/load-guard.ts'
 import type { Runtime } from './runtime.ts'
+import { targetTextOf } from './token-check.ts'
 
 /** What a decision returns where the token is not known yet: the token is verified, then the call is decided again. */
 export class VerifyFirst {
@@ -40,6 +46,23 @@ export function readTarget({ target, refusal }: Pick<Exchange, 'target' | 'refus
   if (refusal !== undefined) throw refusal
   if (target.segments[0] !== 'api') throw new Fault('outside')
   return target
+}
+
+/** C4.1, explained. @param early what the limits ahead of the decision say; undefined if there are none */
+export function explainRequest(
+  { clientAddress, scheme }: Exchange,
+  target: RequestTarget | undefined,
+  early: EarlyPreview | undefined,
+  reportOnly: string | undefined,
+  { fault }: CheckResult,
+): CheckDescription {
+  const addressRate = early?.rate
+  const wait = fault?.code === 'address_rate_limited' && addressRate ? ` ${rateText(addressRate)}.` : ''
+  const said = fault === undefined ? 'The request can be read.' : `${fault.publicText}${wait}`
+  return {
+    facts: { path: target?.path, clientAddress, scheme, addressRate, shedShare: early?.shed, reportOnly },
+    words: `${said} It comes from ${clientAddress}.`,
+  }
 }
 
 const refusal = (code: FaultCode, { retryAfter, message }: Closure): Fault =>
@@ -84,6 +107,22 @@ export function requireApiVersion({ segments }: RequestTarget): void {
   if (segments[1] !== API_VERSION) throw new Fault('unknown_api_version')
 }
 
+/** C4.3, explained. */
+export function explainVersion(
+  target: RequestTarget | undefined,
+  { verdict }: CheckResult,
+): CheckDescription {
+  const named = target?.segments[1]
+  const what = named === undefined ? 'no API version' : `the API version ${named}`
+  return {
+    facts: { named, known: [API_VERSION] },
+    words:
+      verdict === 'passed'
+        ? `API version ${API_VERSION}.`
+        : `The path names ${what}; there is ${API_VERSION}.`,
+  }
+}
+
 const NO_TOKEN = {
   none: 'no_credentials',
   'other-scheme': 'other_scheme',
@@ -91,7 +130,7 @@ const NO_TOKEN = {
 } as const satisfies Record<string, FaultCode>
 
 /** Reads the credentials of a call (C4.14). A deployment that takes no bound tokens has no scheme DPoP. */
-function credentialsOf(runtime: Runtime, head: Head): ReturnType<typeof parseBearer> {
+export function credentialsOf(runtime: Runtime, head: Head): ReturnType<typeof parseBearer> {
   const { proofs, tokens } = runtime
   const credentials = parseBearer(head, runtime, tokens.isKnown)
   return credentials.kind === 'other-scheme' && proofs !== undefined
@@ -111,6 +150,80 @@ export function authenticate(
   const credentials = credentialsOf(runtime, head)
   if (credentials.kind !== 'token') throw new Fault(NO_TOKEN[credentials.kind])
   return tokens.find(credentials.token) ?? new VerifyFirst(credentials.token)
+}
+
+/** The results of checking a proof that the answer needs. */
+interface ProofFindings {
+  nonce?: string | undefined
+}
+
+/**
+ * Requires proof of the key that a token is bound to, for this very call (C4.4a). A token that is bound to no key is sent as
+ * Bearer. For a Bearer call only one letter is read here.
+ * @throws its faults (order.ts)
+ */
+export function requireProof(
+  runtime: Runtime,
+  exchange: Exchange,
+  principal: Principal,
+  findings: ProofFindings,
+): void {
+  if (principal.confirmation === undefined && !usesDpop(exchange.head)) return
+  const count = (result: string): void =>
+    runtime.recorder.count?.('dpopProofs', isUserinfo(runtime, exchange) ? 'userinfo' : 'api', result)
+  try {
+    findings.nonce = checkProof(runtime, exchange, principal.confirmation)
+    count('accepted')
+  } catch (thrown) {
+    count(toFault(thrown).code)
+    throw thrown
+  }
+}
+
+/** @returns a nonce that is newer than the proof's */
+function checkProof(
+  runtime: Runtime,
+  { head, target }: Exchange,
+  confirmation: string | undefined,
+): string | undefined {
+  if (confirmation === undefined) throw new Fault('unbound_token')
+  const { proofs, tokens } = runtime
+  const credentials = parseDpop(head, runtime, tokens.isKnown)
+  if (credentials.kind !== 'token') throw new Fault('bound_token')
+  if (proofs === undefined || target instanceof Fault)
+    throw new Fault('internal', { detail: 'no proof can be checked' })
+  const { dpop } = head.headers
+  if (typeof dpop !== 'string') throw new Fault('invalid_dpop_proof', { say: 'There is no header DPoP.' })
+  const { token } = credentials
+  const url = proofs.origin + target.path
+  const proof = proofs.verifier.verify(dpop, { method: head.method, url, token })
+  if (proof.jkt !== confirmation) throw new Fault('other_key')
+  if (!proofs.memory.isFirst(proof)) throw new Fault('proof_replayed')
+  return proof.newerNonce
+}
+
+/** C4.4a, explained. The key is named by its thumbprint. */
+export function explainProof(
+  head: Head,
+  principal: Principal | undefined,
+  isVerified: boolean,
+  { fault }: CheckResult,
+): CheckDescription {
+  const key = principal?.confirmation
+  const detail = fault?.facts.detail
+  const bound =
+    key !== undefined
+      ? `The token is bound to the key ${key}.`
+      : isVerified
+        ? 'The token is not bound to a key.'
+        : 'Whether the token is bound to a key is not known.'
+  return {
+    facts: { key, scheme: usesDpop(head) ? 'DPoP' : 'Bearer', problem: detail },
+    words:
+      fault === undefined
+        ? bound
+        : `${fault.publicText}${detail === undefined ? '' : ` In detail: ${detail}.`}`,
+  }
 }
 
 /**
@@ -136,9 +249,6 @@ export interface NamedAction {
   readonly business: string
   readonly fund: string | undefined
 }
-
-/** Index of the area's segment in `/api/{version}/b/{business}/{area}` and `/api/{version}/f/{business}/{fund}/{area}`. */
-export const AREA_AT: Readonly<Record<string, number>> = { b: 4, f: 5 }
 
 /**
  * Finds the action and its method (C4.6). HEAD is offered wherever GET is.
@@ -179,6 +289,34 @@ export function requireScope({ scopes }: Principal, rule: ScopeRule): void {
   if (!satisfies(scopes, rule)) throw new Fault('insufficient_scope', { scope: rule.challenge })
 }
 
+/** C4.7, explained: values held, implied and missing, and the smallest set that would do (C14.3). */
+export function explainScope(
+  principal: Principal | undefined,
+  rule: ScopeRule | undefined,
+  catalogue: Catalogue,
+): CheckDescription {
+  if (rule === undefined) return { facts: {}, words: 'Which scope it takes is not known without the action.' }
+  const required = smallestScopes(rule.groups, catalogue)
+  const takes = `The action takes ${valuesText(required)}`
+  if (principal === undefined) return { facts: { required }, words: `${takes}; nobody is known to call.` }
+  const held = [...principal.scopes].filter((value) => !isTargetValue(value))
+  const own: ReadonlySet<string> = new Set(held)
+  const implied = [...catalogue.close(held)].filter((value) => !own.has(value))
+  const missing = smallestScopes(rule.groups, catalogue, own)
+  return {
+    facts: { held, implied, missing, required },
+    words:
+      missing?.length === 0
+        ? `The token's scope is enough. ${takes}.`
+        : `The token has ${valuesText(held)}. With ${valuesText(missing)} it would be enough.`,
+  }
+}
+
+function valuesText(values: readonly string[] | undefined): string {
+  if (values === undefined) return 'a scope value that nothing gives'
+  return values.length === 0 ? 'no scope value' : values.join(' and ')
+}
+
 /**
  * C4.8: the token's target is the URL's business (and fund), and they exist. All failures are one fault. Whether the place
  * exists is asked only where the token is for it: so neither bytes nor time show a client what else exists (C4.12). A place
@@ -216,6 +354,61 @@ export function targets(target: Target | undefined, { business, fund }: NamedAct
   return target.level === 'business' || target.fund === fund
 }
 
+/** C4.8, explained: which of the 404s it is, which the wire does not say (C4.12). */
+export async function explainPlace(
+  places: Places | undefined,
+  principal: Principal | undefined,
+  named: NamedAction | undefined,
+  { verdict }: CheckResult,
+): Promise<CheckDescription> {
+  if (named === undefined) return { facts: {}, words: 'The place is not known without the action.' }
+  const { business, fund } = named
+  const place = fund === undefined ? `business ${business}` : `fund ${fund} of business ${business}`
+  const existence = await existenceOf(places, business, fund)
+  const exists = existence === 'only the business' ? false : existence
+  const isCode = fund === undefined || readCode(fund) !== undefined
+  const isTarget = principal && targets(principal.target, named)
+  const target = principal && (targetTextOf(principal) ?? 'no target')
+  const found = {
+    'store unreachable':
+      exists === 'not known' && `Whether there is a ${place} is not known: the store cannot be reached.`,
+    'unknown fund':
+      existence === 'only the business' &&
+      `The place is unknown: there is no ${place}, though the business exists.`,
+    'unknown business': existence === false && `The place is unknown: there is no ${place}.`,
+    'no code': !isCode && `The place is unknown: ${place} has a character that no code may have.`,
+    'no target':
+      isTarget === false && target === 'no target' && 'The token has no target, so it opens no business.',
+    'other target':
+      isTarget === false &&
+      target !== 'no target' &&
+      `The token is for another target: it is for ${target}, and the call is about ${place}.`,
+  }
+  const problems = Object.entries(found).filter(([, words]) => words !== false)
+  return {
+    facts: { business, fund, exists, target, isTarget, problems: problems.map(([problem]) => problem) },
+    words:
+      verdict === 'passed'
+        ? `The token is for ${target}, and ${place} exists.`
+        : problems.map(([, words]) => words).join(' ') || `It is about ${place}.`,
+  }
+}
+
+/** Undefined in a sidecar without a directory. */
+async function existenceOf(
+  places: Places | undefined,
+  business: string,
+  fund: string | undefined,
+): Promise<boolean | 'only the business' | 'not known' | undefined> {
+  if (places === undefined) return undefined
+  try {
+    if (await places.look(business, fund)) return true
+    return fund !== undefined && (await places.look(business)) ? 'only the business' : false
+  } catch {
+    return 'not known'
+  }
+}
+
 /**
  * Requires that neither this business, nor this area, nor this backend is under maintenance (C4.9).
  * @throws Fault `place_maintenance`
@@ -233,6 +426,65 @@ export function refuseInPlaceMaintenance(
     throw refusal('place_maintenance', closure)
 }
 
+/** C4.2, and with it C4.9, explained. @param what the switches close, in words */
+export function explainClosure(
+  closure: Closure | undefined,
+  { clientAddress }: Exchange,
+  what: string,
+  { verdict }: CheckResult,
+): CheckDescription {
+  if (closure === undefined) return { facts: { closedBy: [] }, words: `No maintenance closes ${what}.` }
+  const addressAllowed = closure.admitsAddress(clientAddress)
+  const { clients, retryAfter } = closure
+  const closedBy = closure.closedBy.map((each) => ({
+    ...each,
+    from: instant(each.from),
+    until: instant(each.until),
+  }))
+  const closed = `Closed by ${closure.closedBy.map(switchText).join('; ')}`
+  const words = {
+    passed: `${closed}, but the ${addressAllowed ? 'address' : 'client'} is on the list of those that pass.`,
+    failed: `${closed}.`,
+    unknown: `${closed}. Whether the client is on the list of those that pass is not known.`,
+    'not reached': `${closed}.`,
+  }
+  return {
+    facts: { closedBy, addressAllowed, allowedClients: [...clients], retryAfter },
+    words: words[verdict],
+  }
+}
+
+/** C4.9, explained. */
+export function explainPlaceClosure(
+  switches: Switches,
+  exchange: Exchange,
+  named: NamedAction | undefined,
+  result: CheckResult,
+): CheckDescription {
+  if (named === undefined)
+    return { facts: {}, words: 'Which switches count is not known without the action.' }
+  const { business, operation } = named
+  const { action, backend } = operation
+  const closure = switches.place(business, action.area, backend.name)
+  const what = `business ${business}, area ${action.area} or backend ${backend.name}`
+  return explainClosure(closure, exchange, what, result)
+}
+
+const instant = (ms: number | undefined): string | undefined =>
+  ms === undefined ? undefined : new Date(ms).toISOString()
+
+function switchText({ scope, from, until, by, reason, source }: ClosedBy): string {
+  const parts = [
+    `the switch of ${scope}`,
+    source === 'configuration' && 'in the configuration',
+    from !== undefined && `since ${instant(from)}`,
+    until !== undefined && `until ${instant(until)}`,
+    by !== undefined && `by ${by}`,
+    reason !== undefined && `(${reason})`,
+  ]
+  return parts.filter((part) => part !== false).join(' ')
+}
+
 /** How a success is written: enveloped in a negotiated format, or of the action's own type (C7.1). */
 export type Negotiated =
   | ({ readonly kind: 'envelope' } & Representation)
@@ -247,6 +499,26 @@ export function negotiate(negotiation: Negotiation, { headers }: Head, operation
   }
   const type = negotiation.negotiateOwn(headers.accept, produces)
   return { kind: 'own', version: versions.defaultVersion, type }
+}
+
+/** C4.10, explained. */
+export function explainAccept(
+  negotiation: Negotiation,
+  { headers: { accept } }: Head,
+  operation: Operation | undefined,
+  { fault }: CheckResult,
+): CheckDescription {
+  if (operation === undefined)
+    return { facts: { accept }, words: 'What is offered is not known without the action.' }
+  const { produces } = operation
+  const { versions, defaultVersion } = operation.versions
+  const offered = produces?.join(', ') ?? `versions ${versions.join(', ')} in JSON or XML`
+  const asked = accept === undefined ? 'There is no Accept header.' : `Accept is "${accept}".`
+  const refused = fault === undefined ? '' : ` ${fault.fullText}`
+  return {
+    facts: { accept, produces, versions, defaultVersion, errors: negotiation.formatOfErrors(accept) },
+    words: `${asked} The action offers ${offered}.${refused}`,
+  }
 }
 
 /**
@@ -284,3 +556,13 @@ export function checkUserinfo({ negotiation }: Runtime, head: Head, principal: P
     hasBody: declaredBody(head) !== 0,
   })
 }
+
+/** C6.3.1, explained. */
+export const explainUserinfo = (
+  { method, headers: { accept } }: Head,
+  principal: Principal | undefined,
+  { fault }: CheckResult,
+): CheckDescription => ({
+  facts: { method, scope: principal?.scope, accept },
+  words: fault?.fullText ?? 'Userinfo: method, scope, Accept and Content-Type.',
+})

@@ -176,3 +176,10 @@ export const USERINFO_CHECK: Check = {
     'unsupported_media_type',
   ],
 }
+
+/** The check that this function makes. @throws Error for a name that is none of theirs: a defect */
+export function checkOfStep(step: string): Check {
+  const found = [...CHECKS, BACKEND_CHECK, USERINFO_CHECK].find((check) => check.step === step)
+  if (found === undefined) throw new Error(`no check is made by ${step}`)
+  return found
+}

@@ -19,12 +19,12 @@ import {
   refuseInPlaceMaintenance,
   requireApiVersion,
   requirePlace,
+  requireProof,
   requireScope,
   type Verification,
   VerifyFirst,
 } from './checks.ts'
 import { checkParameters, type QueryValues } from '../actions/parameters.ts'
-import { requireProof } from './proof-check.ts'
 import type { Runtime } from './runtime.ts'
 
 /** An authorised call. A backend gets what was checked, and nothing else. */

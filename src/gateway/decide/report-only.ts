@@ -15,11 +15,10 @@ import type { Principal } from '../../base/contracts/people/principal.ts'
 import { declaredBody, type Head, isBodiless, isSafe } from '../../base/http/head/head.ts'
 import { decodeSegment, type RequestTarget } from '../../base/http/head/request-target.ts'
 import { Fault } from '../../base/kernel/faults.ts'
-import type { Action, AuditRule, Operation } from '../actions/action-table.ts'
+import { type Action, AREA_AT, type AuditRule, type Operation } from '../actions/action-table.ts'
 import { type BodyPlan, type BodyRecord, checkBody, parseBody } from './body.ts'
 import {
   admit,
-  AREA_AT,
   authenticate,
   matchAction,
   type NamedAction,
@@ -30,6 +29,7 @@ import {
   refuseInPlaceMaintenance,
   requireApiVersion,
   requirePlace,
+  requireProof,
   requireScope,
   type Verification,
   VerifyFirst,
@@ -37,7 +37,6 @@ import {
 import type { Conversions } from '../conversion/conversions.ts'
 import { checkParameters, NO_QUERY } from '../actions/parameters.ts'
 import { decide, type Decision, type Findings, ObservedFault } from './pipeline.ts'
-import { requireProof } from './proof-check.ts'
 import type { Runtime } from './runtime.ts'
 
 /** The decision about a call of an action, by the rules of its area. @throws what `decide` or `decideReportOnly` throws */

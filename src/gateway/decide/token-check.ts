@@ -1,10 +1,14 @@
 import { LRUCache } from 'lru-cache'
+import { targetText } from '../../base/config/scopes/scope-token.ts'
+import type { CheckDescription, CheckResult } from '../../base/contracts/calls/explanation.ts'
+import type { ClaimedGrant } from '../../base/contracts/people/claimed-callers.ts'
 import type { Caller } from '../../base/contracts/people/keys.ts'
 import type { ClientTally, Principal } from '../../base/contracts/people/principal.ts'
 import type { Recorder } from '../../base/contracts/records/recorder.ts'
 import type { IssuedTokens, RevocationRule } from '../../base/contracts/records/tokens.ts'
 import { type Clock, epochSeconds } from '../../base/kernel/clock.ts'
 import { Fault } from '../../base/kernel/faults.ts'
+import { parseCompactToken } from '../../identity/keys/verify/token-verifier.ts'
 import type { RevocationRules } from '../../state/stores/feed/revocations.ts'
 
 /** Verifies tokens of the issuers that this service trusts. */
@@ -169,4 +173,196 @@ export class TokenCheck implements IssuedTokens, CallTokens {
     const { clock, authority } = this.#parts
     return expiresAt + (authority.leeways.get(issuer) ?? 0) <= epochSeconds(clock)
   }
+}
+
+/** What an explained call has shown of its caller. */
+export interface ShownCaller {
+  /** Undefined if the call shows nobody. */
+  readonly verified: Principal | Fault | undefined
+  /** It must not become part of a fact or a text. Undefined for a caller that is claimed in place of a token. */
+  readonly token: string | undefined
+  /** The unverified principal of a token. */
+  readonly claimed: Principal | undefined
+  /** Set if the caller was claimed, and not shown by a token. */
+  readonly grant: ClaimedGrant | undefined
+}
+
+/** `b/ACME`, `f/ACME/SUPER1`. */
+export const targetTextOf = ({ target }: Principal): string | undefined => target && targetText(target)
+
+const instant = (seconds: unknown): string | undefined =>
+  typeof seconds === 'number' && Math.abs(seconds) < 8e12 ? new Date(seconds * 1000).toISOString() : undefined
+
+type TokenParts = Pick<ReturnType<typeof parseCompactToken>, 'header' | 'payload'>
+
+/** What a token says of itself, unverified; undefined if it is no JWT. */
+function partsOf(token: string | undefined): TokenParts | undefined {
+  try {
+    return token === undefined ? undefined : parseCompactToken(token)
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * C4.4, explained. No part of the token itself is among the facts.
+ * @param principal who calls; of a refused token, whom it claims
+ * @param rule by which the tokens of this caller are revoked
+ */
+export function explainToken(
+  shown: ShownCaller,
+  principal: Principal | undefined,
+  rule: RevocationRule | undefined,
+  result: CheckResult,
+): CheckDescription {
+  const { token, grant } = shown
+  const parts = partsOf(token)
+  const { alg: algorithm, typ: type, kid: key } = parts?.header ?? {}
+  const { iss: issuer, aud: audience, jti: id, nbf } = parts?.payload ?? {}
+  const refused = token === undefined ? undefined : result.fault
+  const problem = refused && (reasonOf(refused)?.problem ?? 'other')
+  return {
+    facts: {
+      algorithm,
+      type,
+      key,
+      issuer,
+      audience,
+      id,
+      notBefore: instant(nbf),
+      client: principal?.client,
+      subject: principal?.isMachine ? undefined : principal?.subject,
+      scope: principal?.scope,
+      target: principal && targetTextOf(principal),
+      issuedAt: instant(principal?.issuedAt),
+      expiresAt: instant(principal?.expiresAt),
+      verified: result.verdict === 'passed',
+      problem,
+      revokedBy:
+        problem === 'revoked' && rule ? { ...rule, madeAt: new Date(rule.madeAt).toISOString() } : undefined,
+      dropped: grant?.dropped,
+    },
+    words: wordsOf(shown, principal, result, (fault) => refusedWords(fault, parts, rule)),
+  }
+}
+
+const CREDENTIALS: Readonly<Record<string, string>> = {
+  no_credentials: 'The call has no Authorization header.',
+  other_scheme: 'The Authorization header is of another scheme than Bearer; the case of its letters counts.',
+  invalid_token: 'What stands behind Bearer is not one token.',
+}
+
+function wordsOf(
+  { verified, token, grant }: ShownCaller,
+  principal: Principal | undefined,
+  { verdict, fault }: CheckResult,
+  refused: (fault: Fault) => string,
+): string {
+  if (verdict === 'unknown') return 'Its issuer would have to be asked, and an explanation asks nobody.'
+  if (fault === undefined) return principal === undefined ? '' : acceptedWords(principal, grant)
+  if (token !== undefined) return refused(fault)
+  if (verified === undefined) return CREDENTIALS[fault.code] ?? fault.publicText
+  const { detail, say } = fault.facts
+  const why = detail ?? say ?? fault.publicText
+  return `No such token can be had (${fault.code}): ${why.endsWith('.') ? why : `${why}.`}`
+}
+
+function acceptedWords(principal: Principal, grant: ClaimedGrant | undefined): string {
+  const { client, isMachine, subject, scope, expiresAt } = principal
+  const who = isMachine ? `machine ${client}` : `client ${client} for subject ${subject}`
+  const target = targetTextOf(principal)
+  const where = target === undefined ? 'without a target' : `for ${target}`
+  if (grant === undefined) return `The token of ${who}, ${where}, is valid until ${instant(expiresAt)}.`
+  const dropped = grant.dropped.length === 0 ? '' : ` Not granted: ${grant.dropped.join(' ')}.`
+  return `As claimed: ${who}, ${where}, with the scope ${scope}.${dropped}`
+}
+
+interface Reason {
+  /** The detail of the fault: all of it, or its beginning. */
+  readonly detail: string
+  readonly problem: string
+  /** `{exp}` stands for the claim; `{rule}` for the rule that revokes the token. */
+  readonly words: string
+}
+
+const reason = (detail: string, problem: string, words: string): Reason => ({ detail, problem, words })
+
+/** Why tokens are refused. The first row that fits counts. */
+const REASONS: readonly Reason[] = [
+  reason('revoked', 'revoked', 'It was revoked{rule}.'),
+  reason('expired', 'expired', 'It expired{exp}.'),
+  reason('claim: exp has passed', 'expired', 'It expired{exp}.'),
+  reason('claim: aud', 'wrong audience', 'It is for another audience: {aud}.'),
+  reason('claim: iss', 'wrong issuer', 'It comes from an issuer that is not trusted here: {iss}.'),
+  reason('header: kid names no key', 'unknown key', 'Its issuer has no key with the id {kid}.'),
+  reason('its key was withdrawn', 'unknown key', 'Its key was withdrawn.'),
+  reason(
+    'signature',
+    'wrong signature',
+    'Its signature is not that of the key that it names: it was changed, or made by somebody else.',
+  ),
+  reason(
+    'not three parts',
+    'not a JWT',
+    'It is not a signed JWT: that has three parts, with two dots between them.',
+  ),
+  reason('header: not', 'not a JWT', 'It is not a JWT: its first part cannot be read.'),
+  reason('payload: not', 'not a JWT', 'It is not a JWT: its second part cannot be read.'),
+  reason(
+    'header: typ',
+    'not an access token',
+    'It is of another kind: its type is {typ}. An id_token is no access token.',
+  ),
+  reason('claim: nbf is in the future', 'not valid yet', 'It is valid only{nbf}.'),
+  reason(
+    'claim: iat is in the future',
+    'not valid yet',
+    'It says that it was issued{iat}, which is in the future.',
+  ),
+  reason('claim: cnf', 'bound to a key', 'It is bound to a key that no proof is taken of here.'),
+  reason('introspection: not active', 'not active', 'Its issuer says that it is not active.'),
+]
+
+const reasonOf = ({ facts: { detail = '' } }: Fault): Reason | undefined =>
+  REASONS.find((each) => detail.startsWith(each.detail))
+
+function refusedWords(fault: Fault, parts: TokenParts | undefined, rule: RevocationRule | undefined): string {
+  const found = reasonOf(fault)
+  if (found === undefined) return `It is refused: ${fault.facts.detail ?? fault.publicText}.`
+  const { exp, nbf, iat, aud, iss } = parts?.payload ?? {}
+  const { kid, typ } = parts?.header ?? {}
+  const texts: Readonly<Record<string, string>> = {
+    rule: ruleText(rule),
+    exp: timeText(exp),
+    nbf: timeText(nbf),
+    iat: timeText(iat),
+    aud: claimText(aud),
+    iss: claimText(iss),
+    kid: claimText(kid),
+    typ: claimText(typ),
+  }
+  return found.words.replace(/\{(\w+)\}/g, (_, name: string) => texts[name] ?? '')
+}
+
+function timeText(seconds: unknown): string {
+  const time = instant(seconds)
+  return time === undefined ? '' : ` at ${time}`
+}
+
+/** Short, and on one line. */
+function claimText(claim: unknown): string {
+  if (claim === undefined) return 'none'
+  const written = JSON.stringify(claim)
+  return written.length <= 200 ? written : `${written.slice(0, 200)}…`
+}
+
+function ruleText(rule: RevocationRule | undefined): string {
+  if (rule === undefined) return ''
+  const { tokens, madeAt, order } = rule
+  const what = Object.entries(tokens).map(([name, value]) => `${name} ${value}`)
+  const name = order?.by ?? order?.operator
+  const by = name === undefined ? '' : ` by ${name}`
+  const via = order?.via === undefined ? '' : ` (${order.via})`
+  const why = order?.reason === undefined ? '' : `: ${order.reason}`
+  return ` with everything of ${what.join(', ')}, at ${new Date(madeAt).toISOString()}${by}${via}${why}`
 }

@@ -5,7 +5,7 @@ import { MASK } from '../../base/contracts/calls/templates.ts'
 import { type Fault, toFault } from '../../base/kernel/faults.ts'
 import { callToBackend } from '../decide/carry-out.ts'
 import type { Decision } from '../decide/pipeline.ts'
-import type { PreviewRuntime } from './progress.ts'
+import type { Runtime } from '../decide/runtime.ts'
 
 /** The answer that a client gets. */
 export const answerTo = (fault: Fault): Omit<Refusal, 'clause'> => ({
@@ -21,7 +21,7 @@ export const answerTo = (fault: Fault): Omit<Refusal, 'clause'> => ({
  * the real values, which tells whether it could be sent at all, and with `***` in place of what nobody may see.
  */
 export async function explainSent(
-  runtime: PreviewRuntime,
+  runtime: Runtime,
   exchange: Exchange,
   decision: Decision,
 ): Promise<ExplainedSent> {

@@ -13,6 +13,7 @@ import type {
   AdmissionVerdict,
 } from '../../base/contracts/calls/admission.ts'
 import type { Exchange } from '../../base/contracts/calls/exchange.ts'
+import type { CheckDescription, CheckResult } from '../../base/contracts/calls/explanation.ts'
 import type { Principal } from '../../base/contracts/people/principal.ts'
 import type { Recorder } from '../../base/contracts/records/recorder.ts'
 import { networkOf } from '../../base/http/head/addresses.ts'
@@ -274,6 +275,42 @@ const useOf = (now: number, most: number): Use => ({
   now,
   most: Number.isFinite(most) ? most : undefined,
 })
+
+export const rateText = ({ left, burst, requests, per }: RateLeft): string =>
+  `${left} of ${burst} calls are left at once (${requests} in ${per} s)`
+
+const useText = ({ now, most }: Use, of: string): string =>
+  most === undefined ? `${now} ${of}` : `${now} of ${most} ${of}`
+
+/** C4.5, explained. @param preview undefined if it is not known who calls */
+export function explainRate(
+  client: string | undefined,
+  preview: AdmissionPreview | undefined,
+  { fault }: CheckResult,
+): CheckDescription {
+  if (preview === undefined) return { facts: {}, words: 'Nobody is known to call, so no rate is known.' }
+  const { rate, inFlight } = preview
+  const left = rate === undefined ? 'has no rate' : rateText(rate)
+  return {
+    facts: { client, rate, inFlight, retryAfter: fault?.facts.retryAfter },
+    words: `Client ${client}: ${left}, ${useText(inFlight, 'calls in flight')} in this process.`,
+  }
+}
+
+/** The rest of C4.5, explained. @param preview undefined if the backend has no limit */
+export function explainBackend(
+  backend: string | undefined,
+  preview: BackendPreview | undefined,
+): CheckDescription {
+  if (backend === undefined) return { facts: {}, words: 'The backend is not known without the action.' }
+  if (preview === undefined) return { facts: { backend }, words: `Backend ${backend} has no limit.` }
+  const { inFlight, ofClient } = preview
+  const share = ofClient === undefined ? '' : `, ${useText(ofClient, 'of the client')}`
+  return {
+    facts: { backend, inFlight, ofClient },
+    words: `Backend ${backend}: ${useText(inFlight, 'calls in flight')}${share}, in this process.`,
+  }
+}
 
 function forEach({ keys, counts }: Tallies, act: (key: string, count: number) => void): void {
   keys.forEach((key, at) => act(key, counts[at] ?? 0))

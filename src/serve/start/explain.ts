@@ -9,7 +9,7 @@ import type {
 } from '../../base/contracts/people/claimed-callers.ts'
 import type { DescribedCall } from '../../base/contracts/calls/explanation.ts'
 import { NO_KEY } from '../../base/contracts/people/keys.ts'
-import { explainAgain, type ExplainParts } from '../../gateway/explain/explain.ts'
+import { explainCall, type ExplainParts } from '../../gateway/explain/explain.ts'
 import { claimedCallers } from '../../identity/claimed-callers.ts'
 import { type Clock, epochSeconds } from '../../base/kernel/clock.ts'
 import { Fault } from '../../base/kernel/faults.ts'
@@ -127,7 +127,7 @@ export async function recallCall(
 ): Promise<RecalledCall> {
   const { path } = call
   if (path === undefined) return { call, now: undefined }
-  return { call, now: await explainAgain(parts, describePast({ ...call, path, clientAddress }), principal) }
+  return { call, now: await explainCall(parts, describePast({ ...call, path, clientAddress }), principal) }
 }
 
 /** Without its body and its other headers, which are not kept. */

@@ -1,5 +1,5 @@
 /** The answer to "why was this call refused?" (C14.2): plain data, for programs and for people. */
-import type { FaultCode } from '../../kernel/faults.ts'
+import type { Fault, FaultCode } from '../../kernel/faults.ts'
 import type { SentRequest } from './backend.ts'
 import type { ClaimedCaller } from '../people/claimed-callers.ts'
 
@@ -24,9 +24,20 @@ export interface DescribedCall {
 /** `not reached`: what it needs is not known. `unknown`: it depends on what is not asked, such as an issuer. */
 export type Verdict = 'passed' | 'failed' | 'not reached' | 'unknown'
 
-export type Facts = Readonly<Record<string, unknown>>
+/** What a check has found, in facts and in words. The function that tells it stands beside the one that makes the check. */
+export interface CheckDescription {
+  /** By name. Members that are undefined are not known. */
+  readonly facts: Readonly<Record<string, unknown>>
+  readonly words: string
+}
 
-export interface ExplainedCheck {
+/** How a check has ended, for what describes it. It is described also where it is not reached. */
+export interface CheckResult {
+  readonly verdict: Verdict
+  readonly fault: Fault | undefined
+}
+
+export interface ExplainedCheck extends CheckDescription {
   readonly clause: string
   /** The condition that must hold. */
   readonly title: string
@@ -37,9 +48,6 @@ export interface ExplainedCheck {
   readonly enforced: boolean
   /** Why it failed, as the log and the metrics name it. */
   readonly reason: FaultCode | undefined
-  /** Facts that were found, by name. Members that are undefined are not known. */
-  readonly facts: Facts
-  readonly words: string
 }
 
 export interface Refusal {
