@@ -1,7 +1,6 @@
 /** Declared parameters of the query (C4.11). */
 import { didYouMean } from '../../base/config/problem-text.ts'
 import type { KeyPath, Problems } from '../../base/config/problems.ts'
-import type { CheckDescription, CheckResult } from '../../base/contracts/calls/explanation.ts'
 import { type BodySchema, type BodyType, readTyped } from '../../base/http/body/body-schema.ts'
 import type { ScalarValue } from '../../base/http/body/json.ts'
 import { readingsOf } from '../../base/http/head/query.ts'
@@ -10,7 +9,6 @@ import {
   refuseParameter,
   sameParameter,
 } from '../../base/http/head/query-parameters.ts'
-import type { RequestTarget } from '../../base/http/head/request-target.ts'
 import { type BodyProblem, compileProblems } from '../../base/http/body/validate-body.ts'
 import type { ParameterConfig } from './schema.ts'
 
@@ -31,39 +29,6 @@ export interface QueryRule {
   readonly parameters: readonly QueryParameter[]
   /** @throws Fault `query_invalid` */
   readonly read: (query: string) => QueryValues
-}
-
-/**
- * First part of C4.11.
- * @returns the declared parameters, with the defaults of those that the query lacks
- * @throws Fault `query_invalid`
- */
-export const checkParameters = (
-  { query }: RequestTarget,
-  { query: rule }: { readonly query: QueryRule | undefined },
-): QueryValues => (rule === undefined ? NO_QUERY : rule.read(query))
-
-/** The first part of C4.11, explained. None of the query's values is repeated. */
-export function explainParameters(
-  operation: { readonly query: QueryRule | undefined } | undefined,
-  { fault }: CheckResult,
-): CheckDescription {
-  const declared = operation?.query?.parameters
-  const names = declared?.map(({ name, required }) => (required ? `${name} (required)` : name)) ?? []
-  const passed =
-    names.length === 0
-      ? 'No parameter of the query is declared: all pass unchecked.'
-      : `Declared: ${names.join(', ')}. What the query has of them fits.`
-  return {
-    facts: {
-      declared: declared?.map(({ name }) => name),
-      required: declared?.filter(({ required }) => required).map(({ name }) => name),
-    },
-    words:
-      operation === undefined
-        ? 'Which parameters it takes is not known without the action.'
-        : (fault?.fullText ?? passed),
-  }
 }
 
 /** Undefined where none is declared. */

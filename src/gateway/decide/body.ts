@@ -11,9 +11,11 @@ import {
   checkOwnContentType,
   MEDIA_TYPE_OF,
 } from '../../base/http/head/media-type.ts'
+import type { RequestTarget } from '../../base/http/head/request-target.ts'
 import { readBody } from '../../base/http/body/read-body.ts'
 import { Fault } from '../../base/kernel/faults.ts'
 import type { BodyRule, Operation } from '../actions/action-table.ts'
+import { NO_QUERY, type QueryValues } from '../actions/parameters.ts'
 import { type Conversions, isSmall, type OnGone, type Sharer } from '../conversion/conversions.ts'
 import {
   bodyCheck,
@@ -37,6 +39,37 @@ export type BodyPlan =
 
 const NO_PLAN: BodyPlan = { kind: 'none' }
 export const NO_BODY: CallBody = { kind: 'none' }
+
+/**
+ * First part of C4.11.
+ * @returns the declared parameters, with the defaults of those that the query lacks
+ * @throws Fault `query_invalid`
+ */
+export const checkParameters = ({ query }: RequestTarget, { query: rule }: Operation): QueryValues =>
+  rule === undefined ? NO_QUERY : rule.read(query)
+
+/** The first part of C4.11, explained. None of the query's values is repeated. */
+export function explainParameters(
+  operation: Operation | undefined,
+  { fault }: CheckResult,
+): CheckDescription {
+  const declared = operation?.query?.parameters
+  const names = declared?.map(({ name, required }) => (required ? `${name} (required)` : name)) ?? []
+  const passed =
+    names.length === 0
+      ? 'No parameter of the query is declared: all pass unchecked.'
+      : `Declared: ${names.join(', ')}. What the query has of them fits.`
+  return {
+    facts: {
+      declared: declared?.map(({ name }) => name),
+      required: declared?.filter(({ required }) => required).map(({ name }) => name),
+    },
+    words:
+      operation === undefined
+        ? 'Which parameters it takes is not known without the action.'
+        : (fault?.fullText ?? passed),
+  }
+}
 
 /**
  * Second part of C4.11: Content-Type, then the declared size, then whether there may or must be a body.

@@ -8,10 +8,23 @@ import { Fault, toFault } from '../../base/kernel/faults.ts'
 import { recordOutcome } from './call-records.ts'
 import { carryOut, carryUpgrade } from './carry-out.ts'
 import { isUserinfo, type Verification, VerifyFirst } from './checks.ts'
-import { decidePreflight, decideUserinfo, Findings, isPreflight } from './pipeline.ts'
-import { decideData } from './report-only.ts'
+import { decide, decidePreflight, decideUserinfo, type Decision, Findings, isPreflight } from './pipeline.ts'
+import { decideReportOnly, reportOnlyArea } from './report-only.ts'
 import { DPOP_NONCE, type FaultRenderer, guardBytes, tokenSchemeOf } from './represent.ts'
 import type { Runtime } from './runtime.ts'
+
+/** The decision about a call of an action, by the rules of its area. @throws what `decide` or `decideReportOnly` throws */
+export function decideData(
+  runtime: Runtime,
+  exchange: Exchange,
+  findings: Findings,
+  verified?: Verification,
+): Decision | VerifyFirst | Promise<Decision> {
+  const area = runtime.reportOnly.size === 0 ? undefined : reportOnlyArea(runtime, exchange.target)
+  return area === undefined
+    ? decide(runtime, exchange, findings, verified)
+    : decideReportOnly(runtime, exchange, findings, area, verified)
+}
 
 type Serve = (
   runtime: Runtime,

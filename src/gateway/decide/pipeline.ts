@@ -5,7 +5,7 @@ import type { Principal } from '../../base/contracts/people/principal.ts'
 import type { RequestTarget } from '../../base/http/head/request-target.ts'
 import { type Fault, toFault } from '../../base/kernel/faults.ts'
 import type { Operation } from '../actions/action-table.ts'
-import { type BodyPlan, checkBody } from './body.ts'
+import { type BodyPlan, checkBody, checkParameters } from './body.ts'
 import {
   admit,
   authenticate,
@@ -24,7 +24,7 @@ import {
   type Verification,
   VerifyFirst,
 } from './checks.ts'
-import { checkParameters, type QueryValues } from '../actions/parameters.ts'
+import type { QueryValues } from '../actions/parameters.ts'
 import type { Runtime } from './runtime.ts'
 
 /** An authorised call. A backend gets what was checked, and nothing else. */

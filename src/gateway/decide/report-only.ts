@@ -16,7 +16,7 @@ import { declaredBody, type Head, isBodiless, isSafe } from '../../base/http/hea
 import { decodeSegment, type RequestTarget } from '../../base/http/head/request-target.ts'
 import { Fault } from '../../base/kernel/faults.ts'
 import { type Action, AREA_AT, type AuditRule, type Operation } from '../actions/action-table.ts'
-import { type BodyPlan, type BodyRecord, checkBody, parseBody } from './body.ts'
+import { type BodyPlan, type BodyRecord, checkBody, checkParameters, parseBody } from './body.ts'
 import {
   admit,
   authenticate,
@@ -35,22 +35,9 @@ import {
   VerifyFirst,
 } from './checks.ts'
 import type { Conversions } from '../conversion/conversions.ts'
-import { checkParameters, NO_QUERY } from '../actions/parameters.ts'
-import { decide, type Decision, type Findings, ObservedFault } from './pipeline.ts'
+import { NO_QUERY } from '../actions/parameters.ts'
+import { type Decision, type Findings, ObservedFault } from './pipeline.ts'
 import type { Runtime } from './runtime.ts'
-
-/** The decision about a call of an action, by the rules of its area. @throws what `decide` or `decideReportOnly` throws */
-export function decideData(
-  runtime: Runtime,
-  exchange: Exchange,
-  findings: Findings,
-  verified?: Verification,
-): Decision | VerifyFirst | Promise<Decision> {
-  const area = runtime.reportOnly.size === 0 ? undefined : reportOnlyArea(runtime, exchange.target)
-  return area === undefined
-    ? decide(runtime, exchange, findings, verified)
-    : decideReportOnly(runtime, exchange, findings, area, verified)
-}
 
 export function reportOnlyArea({ reportOnly }: Runtime, target: RequestTarget | Fault): string | undefined {
   if (target instanceof Fault) return undefined

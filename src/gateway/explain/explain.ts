@@ -25,8 +25,14 @@ import { declaredBody } from '../../base/http/head/head.ts'
 import type { RequestTarget } from '../../base/http/head/request-target.ts'
 import { Fault, toFault } from '../../base/kernel/faults.ts'
 import { explainAction } from '../actions/action-table.ts'
-import { checkParameters, explainParameters } from '../actions/parameters.ts'
-import { type BodyPlan, checkBody, explainBody, readCallBody } from '../decide/body.ts'
+import {
+  type BodyPlan,
+  checkBody,
+  checkParameters,
+  explainBody,
+  explainParameters,
+  readCallBody,
+} from '../decide/body.ts'
 import { callSlot, readBodyOf } from '../decide/carry-out.ts'
 import {
   admit,
@@ -55,9 +61,10 @@ import {
   requireScope,
   VerifyFirst,
 } from '../decide/checks.ts'
+import { decideData } from '../decide/door.ts'
 import { checkOfStep, ENFORCED_STEPS } from '../decide/order.ts'
 import { decidePreflight, decideUserinfo, type Decision, Findings, isPreflight } from '../decide/pipeline.ts'
-import { decideData, reportOnlyArea, unmatched } from '../decide/report-only.ts'
+import { reportOnlyArea, unmatched } from '../decide/report-only.ts'
 import type { Runtime } from '../decide/runtime.ts'
 import { explainToken, type ShownCaller, targetTextOf } from '../decide/token-check.ts'
 import { explainBackend, explainRate } from '../limits/load-guard.ts'
