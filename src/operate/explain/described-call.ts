@@ -1,5 +1,8 @@
-/** How a command line describes a call. */
-import type { Argument, Options } from '../operation/verb.ts'
+/** How `explain` and `try` are told of a call, and by whom: one that is asked about, and one that is made too. */
+import { Buffer } from 'node:buffer'
+import type { AdminRequest } from '../operation/operation.ts'
+import { readBytes, type Terminal } from '../operation/terminal.ts'
+import type { Argument, Options, Values } from '../operation/verb.ts'
 
 export const METHOD_AND_PATH = [
   { name: 'METHOD', proposes: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] },
@@ -32,8 +35,37 @@ const BEGINNINGS: readonly (readonly [beginning: RegExp, type: string])[] = [
 
 const LONGEST_BEGINNING = 100
 
+/** A call, as a command line describes it. */
+export interface TypedCall {
+  readonly method: string
+  readonly path: string
+  /** Header lines, as `Name: value`. */
+  readonly headers: readonly string[]
+  readonly body: Buffer
+}
+
+export async function readTypedCall(
+  [method = '', path = '']: readonly string[],
+  { header = [], data }: Values<typeof CALL_PARTS>,
+  terminal: Terminal,
+): Promise<TypedCall> {
+  const body = data === undefined ? Buffer.alloc(0) : await readBytes(data, terminal)
+  return { method, path, headers: headersWithType(header, body), body }
+}
+
+export const textOrNone = (value: unknown): string | undefined =>
+  typeof value === 'string' ? value : undefined
+
+/** The caller that the body of a request claims; all members undefined if it claims none. */
+export const callerIn = ({ client, user, target, scope }: AdminRequest['body']) => ({
+  client: textOrNone(client),
+  user: textOrNone(user),
+  target: textOrNone(target),
+  scope: textOrNone(scope),
+})
+
 /** The header lines, and the Content-Type of a body of JSON or XML if they name none. */
-export function headersWithType(lines: readonly string[], body: Buffer): readonly string[] {
+function headersWithType(lines: readonly string[], body: Buffer): readonly string[] {
   if (lines.some((line) => /^content-type:/i.test(line))) return lines
   const beginning = body.subarray(0, LONGEST_BEGINNING).toString('latin1')
   const [, type] = BEGINNINGS.find(([each]) => each.test(beginning)) ?? []

@@ -2,7 +2,14 @@
 import { Buffer } from 'node:buffer'
 import type { DescribedCall, Explanation } from '../../base/contracts/calls/explanation.ts'
 import type { PastAnswer } from '../watch/past-calls.ts'
-import { CALL_PARTS, headersWithType, METHOD_AND_PATH } from './described-call.ts'
+import {
+  CALL_PARTS,
+  callerIn,
+  METHOD_AND_PATH,
+  readTypedCall,
+  textOrNone,
+  type TypedCall,
+} from './described-call.ts'
 import type { ServiceContext } from '../operation/context.ts'
 import { type AnsweredPast, explanationText, pastCallText } from './explanation-text.ts'
 import {
@@ -20,7 +27,7 @@ import {
   textSchema,
   WHO,
 } from '../operation/operation.ts'
-import { readBytes, readArgument, type Terminal } from '../operation/terminal.ts'
+import { readArgument, type Terminal } from '../operation/terminal.ts'
 import { EXIT, type Options, UsageError } from '../operation/verb.ts'
 
 /** The most characters: of a path over the longest that may be configured, of a token over the longest that is read. */
@@ -113,8 +120,6 @@ const SENT: Schema = {
   },
 }
 
-const said = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
-
 /** Name and value of a header line; undefined if it is none. */
 function readLine(line: string): readonly [string, string] | undefined {
   const colon = line.indexOf(':')
@@ -132,7 +137,9 @@ async function problemsOf({ body }: AdminRequest): Promise<readonly string[]> {
     (has('user') || has('target') || has('scope')) &&
       !has('client') &&
       'expected `client` beside `user`, `target` and `scope`',
-    has('from') && plainAddress(said(body['from']) ?? '') === undefined && 'expected an IP address as `from`',
+    has('from') &&
+      plainAddress(textOrNone(body['from']) ?? '') === undefined &&
+      'expected an IP address as `from`',
     has('body') && has('bodyBase64') && 'expected `body` or `bodyBase64`: not both',
     lines.some((line) => readLine(line) === undefined) && 'expected header lines as `Name: value`',
   ].filter((problem) => problem !== false)
@@ -140,19 +147,17 @@ async function problemsOf({ body }: AdminRequest): Promise<readonly string[]> {
 
 function readCall({ body }: AdminRequest): DescribedCall {
   const lines = (body['headers'] ?? []) as readonly string[]
-  const [client, user] = [said(body['client']), said(body['user'])]
-  const encoded = said(body['bodyBase64'])
+  const { client, ...caller } = callerIn(body)
+  const encoded = textOrNone(body['bodyBase64'])
   return {
-    method: said(body['method']) ?? '',
-    path: said(body['path']) ?? '',
+    method: textOrNone(body['method']) ?? '',
+    path: textOrNone(body['path']) ?? '',
     headers: lines.map(readLine).filter((line) => line !== undefined),
-    body: encoded === undefined ? Buffer.from(said(body['body']) ?? '') : Buffer.from(encoded, 'base64'),
-    from: said(body['from']),
-    token: said(body['token']),
-    caller:
-      client === undefined
-        ? undefined
-        : { client, user, target: said(body['target']), scope: said(body['scope']) },
+    body:
+      encoded === undefined ? Buffer.from(textOrNone(body['body']) ?? '') : Buffer.from(encoded, 'base64'),
+    from: textOrNone(body['from']),
+    token: textOrNone(body['token']),
+    caller: client === undefined ? undefined : { ...caller, client },
     sent: body['sent'] === true,
   }
 }
@@ -200,47 +205,42 @@ const OPTIONS = {
 
 type ExplainSession = CommandSession<typeof OPTIONS>
 
-/** The exit codes by outcome. Any failure to get an answer counts as `unknown`. */
-const EXITS: Readonly<Record<Explanation['outcome'], number>> = {
-  'let in': EXIT.done,
-  refused: EXIT.failed,
-  unknown: EXIT.refused,
-}
+/** The exit code by what is decided. Any failure to get an answer counts as `unknown`. */
+const exitOf = (decided: string): number =>
+  decided === 'let in' ? EXIT.done : decided === 'unknown' ? EXIT.refused : EXIT.failed
+
+/**
+ * Asks a running service whether it would let a call in: one that nobody has made, or one that was made (`try`).
+ * @param more who calls, and what else is asked
+ */
+export const requestExplanation = (
+  send: ExplainSession['send'],
+  { method, path, headers, body }: TypedCall,
+  more: AdminRequest['body'],
+): Promise<Explanation> =>
+  send<Explanation>(EXPLAIN, {
+    body: { method, path, headers, bodyBase64: body.toString('base64'), ...more },
+  })
 
 /** Explains a call that nobody has made. */
 async function explainNew({ values, positionals, terminal, send, show }: ExplainSession): Promise<number> {
-  const { header, data, token, client, user, target, scope, from, sent: showSent } = values
-  const [method, path] = positionals
-  if (method === undefined || path === undefined)
+  const { token, client, user, target, scope, from, sent } = values
+  if (positionals.length < METHOD_AND_PATH.length)
     throw new UsageError('expected a method and a path, such as GET /api/1.0/b/ACME/fund-data/fund-list')
   if (token !== undefined && (client !== undefined || user !== undefined))
     throw new UsageError('expected --token, or --client: not both')
-  const sent = data === undefined ? undefined : await readBytes(data, terminal)
-  const body = {
-    method,
-    path,
-    client,
-    user,
-    target,
-    scope,
-    from,
-    sent: showSent,
-    headers: sent === undefined ? header : headersWithType(header ?? [], sent),
-    token: token === undefined ? undefined : (await readArgument(token, terminal)).trim(),
-    bodyBase64: sent?.toString('base64'),
-  }
-  const explanation = await send<Explanation>(EXPLAIN, { body })
+  const call = await readTypedCall(positionals, values, terminal)
+  const shown = token === undefined ? undefined : (await readArgument(token, terminal)).trim()
+  const caller = { token: shown, client, user, target, scope }
+  const explanation = await requestExplanation(send, call, { ...caller, from, sent })
   show(explanation, explanationText)
-  return EXITS[explanation.outcome]
+  return exitOf(explanation.outcome)
 }
 
-/** The parts that describe a call that nobody has made, and are not for a call of the past. */
-const OF_NEW_CALLS = [
-  ...['token', 'client', 'user', 'target', 'scope', 'header', 'data', 'from', 'sent'],
-] as const
-
-/** The exit codes by what would be decided now. */
-const PAST_EXITS: Readonly<Record<string, number>> = { 'let in': EXIT.done, unknown: EXIT.refused }
+/** The options that describe a call that nobody has made, and are not for a call of the past. */
+const OF_NEW_CALLS = (Object.keys(OPTIONS) as readonly (keyof typeof OPTIONS)[]).filter(
+  (name) => name !== 'request' && name !== 'log',
+)
 
 /** Explains a call of the past (C14.4). @throws UsageError if another call is described as well */
 async function explainPast({ values, positionals, terminal, send, show }: ExplainSession): Promise<number> {
@@ -255,7 +255,7 @@ async function explainPast({ values, positionals, terminal, send, show }: Explai
   const body = log === undefined ? { request } : { line: await readLogLine(terminal) }
   const answer = await send<AnsweredPast>(EXPLAIN_PAST, { body })
   show(answer, pastCallText)
-  return PAST_EXITS[answer.difference.now] ?? EXIT.failed
+  return exitOf(answer.difference.now)
 }
 
 /** The one line on standard input. @throws UsageError if there is none, or more than one */

@@ -39,7 +39,7 @@ function headline({ outcome, refusal, kind, reportOnly, checks }: Explanation): 
   return outcome === 'unknown' ? 'unknown: it depends on something that was not asked' : outcome
 }
 
-const partyText = (client: string, subject: string | undefined): string =>
+export const partyText = (client: string, subject: string | undefined): string =>
   subject === undefined ? `machine ${client}` : `client ${client}, subject ${subject}`
 
 function callerText({ caller }: Explanation): string {

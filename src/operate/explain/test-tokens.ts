@@ -1,8 +1,7 @@
 /** Test tokens: one is printed, or a call is made with it and explained (C11.5.7). */
-import { Buffer } from 'node:buffer'
-import type { Explanation } from '../../base/contracts/calls/explanation.ts'
-import { CALL_PARTS, headersWithType, METHOD_AND_PATH } from './described-call.ts'
-import { EXPLAIN } from './explain.ts'
+import { CALL_PARTS, callerIn, METHOD_AND_PATH, readTypedCall } from './described-call.ts'
+import { partyText } from './explanation-text.ts'
+import { requestExplanation } from './explain.ts'
 import type { TestTokenOutcome, UsableTestToken } from './issue-test-token.ts'
 import {
   type AdminAnswer,
@@ -18,7 +17,6 @@ import {
   textSchema,
   WHO,
 } from '../operation/operation.ts'
-import { readBytes, type Terminal } from '../operation/terminal.ts'
 import { EXIT, type Options, UsageError, type Values } from '../operation/verb.ts'
 
 const body = members(
@@ -119,8 +117,7 @@ function wishOf({ user, client, scope, ...place }: Bearer) {
 /** What was granted, for people. */
 function grantText({ client, subject, scope, expiresIn, dropped }: UsableTestToken): string {
   const less = dropped.length === 0 ? '' : `; not granted: ${dropped.join(' ')}`
-  const who = subject === undefined ? `machine ${client}` : `client ${client}, subject ${subject}`
-  return `${who}, for ${expiresIn} s, scope ${scope}${less}\n`
+  return `${partyText(client, subject)}, for ${expiresIn} s, scope ${scope}${less}\n`
 }
 
 /** The code of the business that a path of the API names: the part behind `/b/` or `/f/`. Undefined if it cannot be decoded. */
@@ -136,17 +133,6 @@ function businessIn(path: string): string | undefined {
 /** Some clients send the whole address (RFC 9112 §3.2.2). */
 const PATH = /^(?:\/|https?:\/\/)/
 
-async function readCall(
-  [method = '', path = '']: readonly string[],
-  { header = [], data }: Values<typeof CALL_PARTS>,
-  terminal: Terminal,
-) {
-  if (!PATH.test(path))
-    throw new UsageError('expected a path that begins with "/", such as /api/1.0/b/ACME/fund-data/fund-list')
-  const body = data === undefined ? Buffer.alloc(0) : await readBytes(data, terminal)
-  return { method, path, headers: headersWithType(header, body), body }
-}
-
 /** Calls with a test token, and shows the answer and why it was let in or refused. Resolves with the exit code. */
 async function tryCall({
   values,
@@ -156,18 +142,21 @@ async function tryCall({
   show,
   commandFor,
 }: CommandSession<typeof TRY_OPTIONS>): Promise<number> {
-  const wish = wishOf({ ...values, business: values.business ?? businessIn(positionals[1] ?? '') })
-  const call = await readCall(positionals, values, terminal)
+  const [, path = ''] = positionals
+  const wish = wishOf({ ...values, business: values.business ?? businessIn(path) })
+  if (!PATH.test(path))
+    throw new UsageError('expected a path that begins with "/", such as /api/1.0/b/ACME/fund-data/fund-list')
+  const call = await readTypedCall(positionals, values, terminal)
   const issued = await send<UsableTestToken>(ISSUE, { body: wish })
   // Only here: `postern token` makes no call.
   const { answerText, makeCall, NoAnswer, plainAnswer, whyText } = await import('./tried-call.ts')
-  const { method, path, headers, body } = call
+  const { method } = call
+  const { token } = issued
   try {
-    const bearer = `Authorization: Bearer ${issued.token}`
-    const answer = await makeCall(issued.api, { ...call, headers: [...headers, bearer] })
+    const headers = [...call.headers, `Authorization: Bearer ${token}`]
+    const answer = await makeCall(issued.api, { ...call, headers })
     // After the call, so that it explains the limits as the call met them. The reason was for the token.
-    const described = { method, path, headers, bodyBase64: body.toString('base64'), token: issued.token }
-    const explanation = await send<Explanation>(EXPLAIN, { body: { ...described, reason: undefined } })
+    const explanation = await requestExplanation(send, call, { token, reason: undefined })
     const { client, subject, scope, target, expiresIn, dropped } = issued
     const granted = { client, subject, scope, target, expiresIn, dropped }
     show({ granted, call: { method, path }, answer: plainAnswer(answer), explanation }, () =>
@@ -203,16 +192,7 @@ const ISSUE: AdminOperation = {
     ],
   },
   handle: async (service, { body: sent, operator }) => {
-    const said = (name: string): string | undefined => {
-      const value = sent[name]
-      return typeof value === 'string' ? value : undefined
-    }
-    const wish = {
-      client: said('client'),
-      user: said('user'),
-      target: said('target'),
-      scope: said('scope'),
-    }
+    const wish = callerIn(sent)
     if ((wish.user ?? wish.client) === undefined)
       return reject(['expected `user`, or the `client` that is a machine'])
     const { issueTestToken } = await import('./issue-test-token.ts')

@@ -4,18 +4,11 @@ import { type IncomingMessage, request as requestHttp, type RequestOptions } fro
 import { request as requestHttps } from 'node:https'
 import type { Explanation } from '../../base/contracts/calls/explanation.ts'
 import { reasonInWords } from '../../base/kernel/thrown.ts'
+import type { TypedCall } from './described-call.ts'
 import { explanationText } from './explanation-text.ts'
 import type { CommandSession } from '../operation/operation.ts'
 import { escapedForTerminal } from '../operation/terminal.ts'
 import { UsageError } from '../operation/verb.ts'
-
-export interface TriedCall {
-  readonly method: string
-  readonly path: string
-  /** Header lines, as `Name: value`. */
-  readonly headers: readonly string[]
-  readonly body: Buffer
-}
 
 export interface CallAnswer {
   readonly status: number
@@ -51,7 +44,7 @@ function headersOf(lines: readonly string[]): Record<string, string[]> {
  * @param origin the URL of the API, without a path
  * @throws UsageError if a part of the call cannot be sent. Rejects with NoAnswer.
  */
-export async function makeCall(origin: string, call: TriedCall): Promise<CallAnswer> {
+export async function makeCall(origin: string, call: TypedCall): Promise<CallAnswer> {
   const { protocol, hostname, port } = new URL(origin)
   const request = protocol === 'https:' ? requestHttps : requestHttp
   const { method, path, body } = call
