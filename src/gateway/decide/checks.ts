@@ -349,7 +349,7 @@ async function lookForPlace(places: Places | undefined, place: Place): Promise<P
 }
 
 /** A business target covers the business and all its funds, a fund target that fund only (C5.4). */
-export function targets(target: Target | undefined, { business, fund }: NamedAction): boolean {
+function targets(target: Target | undefined, { business, fund }: NamedAction): boolean {
   if (target === undefined || target.business !== business) return false
   return target.level === 'business' || target.fund === fund
 }

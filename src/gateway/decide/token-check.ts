@@ -181,8 +181,8 @@ export interface ShownCaller {
   readonly verified: Principal | Fault | undefined
   /** It must not become part of a fact or a text. Undefined for a caller that is claimed in place of a token. */
   readonly token: string | undefined
-  /** The unverified principal of a token. */
-  readonly claimed: Principal | undefined
+  /** Who calls; of a refused token, whom it claims. */
+  readonly principal: Principal | undefined
   /** Set if the caller was claimed, and not shown by a token. */
   readonly grant: ClaimedGrant | undefined
 }
@@ -204,18 +204,13 @@ function partsOf(token: string | undefined): TokenParts | undefined {
   }
 }
 
-/**
- * C4.4, explained. No part of the token itself is among the facts.
- * @param principal who calls; of a refused token, whom it claims
- * @param rule by which the tokens of this caller are revoked
- */
+/** C4.4, explained. No part of the token itself is among the facts. @param rule that revokes the caller's tokens */
 export function explainToken(
   shown: ShownCaller,
-  principal: Principal | undefined,
   rule: RevocationRule | undefined,
   result: CheckResult,
 ): CheckDescription {
-  const { token, grant } = shown
+  const { token, grant, principal } = shown
   const parts = partsOf(token)
   const { alg: algorithm, typ: type, kid: key } = parts?.header ?? {}
   const { iss: issuer, aud: audience, jti: id, nbf } = parts?.payload ?? {}
@@ -242,7 +237,7 @@ export function explainToken(
         problem === 'revoked' && rule ? { ...rule, madeAt: new Date(rule.madeAt).toISOString() } : undefined,
       dropped: grant?.dropped,
     },
-    words: wordsOf(shown, principal, result, (fault) => refusedWords(fault, parts, rule)),
+    words: wordsOf(shown, result, (fault) => refusedWords(fault, parts, rule)),
   }
 }
 
@@ -253,8 +248,7 @@ const CREDENTIALS: Readonly<Record<string, string>> = {
 }
 
 function wordsOf(
-  { verified, token, grant }: ShownCaller,
-  principal: Principal | undefined,
+  { verified, token, grant, principal }: ShownCaller,
   { verdict, fault }: CheckResult,
   refused: (fault: Fault) => string,
 ): string {

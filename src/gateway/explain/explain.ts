@@ -107,8 +107,6 @@ interface Explained {
   readonly runtime: Runtime
   readonly exchange: Exchange
   readonly shown: ShownCaller
-  /** Who calls. Where the token is refused, whom it claims. */
-  readonly principal: Principal | undefined
   readonly early: EarlyPreview | undefined
   /** What is left to the client; undefined if that is not known. */
   readonly left: AdmissionPreview | undefined
@@ -132,9 +130,7 @@ async function explainOnce(
   exchange.refusal = seen?.refusal
   const shown = kept === undefined ? await shownBy(parts, exchange, call) : shownAgain(kept, tokens)
   const kind = kindOf(parts.runtime, exchange)
-  const caller = shown.verified instanceof Fault ? shown.claimed : shown.verified
-  const principal = kind === 'preflight' ? undefined : caller
-  const left = principal && admission.preview?.(principal)
+  const left = shown.principal && admission.preview?.(shown.principal)
   const runtime = previewRuntime(parts.runtime, left)
   const reportOnly = kind === 'call' ? reportOnlyArea(runtime, target) : undefined
   const explained = {
@@ -143,7 +139,6 @@ async function explainOnce(
     runtime,
     exchange,
     shown,
-    principal,
     early: seen,
     left,
     catalogue,
@@ -177,7 +172,7 @@ function kindOf(runtime: Runtime, exchange: Exchange): DecidedKind {
   return isUserinfo(runtime, exchange) ? 'userinfo' : 'call'
 }
 
-const NOBODY: ShownCaller = { verified: undefined, token: undefined, claimed: undefined, grant: undefined }
+const NOBODY: ShownCaller = { verified: undefined, token: undefined, principal: undefined, grant: undefined }
 
 /** Who calls: as claimed, or by the token, which is verified and not remembered. */
 async function shownBy(
@@ -189,20 +184,21 @@ async function shownBy(
     const grant = await callers.grant(caller).catch(toFault)
     return grant instanceof Fault
       ? { ...NOBODY, verified: grant }
-      : { ...NOBODY, verified: grant.principal, grant }
+      : { ...NOBODY, verified: grant.principal, principal: grant.principal, grant }
   }
   const credentials = credentialsOf(runtime, head)
   if (credentials.kind !== 'token') return NOBODY
   const { token } = credentials
   const verified = await runtime.tokens.verifyLocally(token).catch(toFault)
-  return { ...NOBODY, token, verified, claimed: runtime.tokens.claimed(token) }
+  const principal = verified instanceof Fault ? runtime.tokens.claimed(token) : verified
+  return { ...NOBODY, token, verified, principal }
 }
 
 /** A caller that was verified once: expiry, revocation and key are checked anew. The proof of then is not kept. */
 function shownAgain(kept: Principal, tokens: Runtime['tokens']): ShownCaller {
-  const claimed = { ...kept, confirmation: undefined }
-  const verified = tokens.isCurrent(claimed) ? claimed : refusalAgain(claimed, tokens)
-  return { ...NOBODY, token: 'a token that was not kept', verified, claimed }
+  const principal = { ...kept, confirmation: undefined }
+  const verified = tokens.isCurrent(principal) ? principal : refusalAgain(principal, tokens)
+  return { ...NOBODY, token: 'a token that was not kept', verified, principal }
 }
 
 function refusalAgain(principal: Principal, tokens: Runtime['tokens']): Fault {
@@ -365,9 +361,9 @@ interface Entered {
 
 /** The checks C4.1 to C4.5, which all of `/api` shares; of a preflight the first two, of userinfo its own too. */
 async function makeFirstChecks(checks: MadeChecks, explained: Explained): Promise<Entered> {
-  const { call, kind, runtime, exchange, shown, principal, early, reportOnly, left } = explained
+  const { call, kind, runtime, exchange, shown, early, reportOnly, left } = explained
   const { head } = exchange
-  const { verified } = shown
+  const { verified, principal } = shown
   const target = targetOf(exchange)
   await checks.make('readTarget', exchange, readTarget, (result) =>
     explainRequest(exchange, target, early, reportOnly, result),
@@ -393,7 +389,7 @@ async function makeFirstChecks(checks: MadeChecks, explained: Explained): Promis
     'authenticate',
     exchange,
     () => verifiedOf(authenticate(runtime, exchange, verified)),
-    (result) => explainToken(shown, principal, rule, result),
+    (result) => explainToken(shown, rule, result),
   )
   await checks.make(
     'requireProof',
@@ -426,7 +422,7 @@ async function makeFirstChecks(checks: MadeChecks, explained: Explained): Promis
 /** The checks from C4.6 on. @returns what the path names; in a report-only area perhaps an action that takes everything */
 async function makeOtherChecks(
   checks: MadeChecks,
-  { call, runtime, exchange, shown, principal, reportOnly, catalogue }: Explained,
+  { call, runtime, exchange, shown: { verified, principal }, reportOnly, catalogue }: Explained,
   { target, isAuthenticated }: Entered,
 ): Promise<NamedAction | undefined> {
   const { head } = exchange
@@ -462,7 +458,7 @@ async function makeOtherChecks(
     (found) =>
       lookingAtCaller(
         () => refuseInPlaceMaintenance(runtime, exchange, byName, found.operation, found.business),
-        !isAuthenticated && isUnknown(shown.verified),
+        !isAuthenticated && isUnknown(verified),
       ),
     (result) => explainPlaceClosure(switches, exchange, named, result),
   )
@@ -541,11 +537,12 @@ function assemble(
   }
 }
 
-function callerOf({ principal, shown }: Explained, isAuthenticated: boolean): ExplainedCaller | undefined {
-  if (principal === undefined) return undefined
+function callerOf({ kind, shown }: Explained, isAuthenticated: boolean): ExplainedCaller | undefined {
+  const { principal, grant } = shown
+  if (principal === undefined || kind === 'preflight') return undefined
   const { client, isMachine, issuer, scope } = principal
   const subject = isMachine ? undefined : principal.subject
-  const by = !isAuthenticated ? 'refused token' : shown.grant === undefined ? 'token' : 'claimed'
+  const by = !isAuthenticated ? 'refused token' : grant === undefined ? 'token' : 'claimed'
   return { client, subject, issuer, scope, target: targetTextOf(principal), by }
 }
 

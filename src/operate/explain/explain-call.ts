@@ -100,9 +100,7 @@ function describeLogged({ method, path, accept, caller, business }: LoggedCall):
   return {
     method,
     path,
-    from: undefined,
     body: new Uint8Array(),
-    token: undefined,
     headers: accept === undefined ? [] : [['Accept', accept]],
     caller: caller && claimedOf(caller, business),
   }

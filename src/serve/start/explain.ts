@@ -7,7 +7,6 @@ import type {
   ClaimedCallers,
   ClaimedGrant,
 } from '../../base/contracts/people/claimed-callers.ts'
-import type { DescribedCall } from '../../base/contracts/calls/explanation.ts'
 import { NO_KEY } from '../../base/contracts/people/keys.ts'
 import { explainCall, type ExplainParts } from '../../gateway/explain/explain.ts'
 import { claimedCallers } from '../../identity/claimed-callers.ts'
@@ -112,38 +111,20 @@ function scopeOf({ scope, target }: ClaimedCaller): NonNullable<ReturnType<typeo
   return values
 }
 
-const UPGRADE: DescribedCall['headers'] = [
-  ['Connection', 'Upgrade'],
-  ['Upgrade', 'websocket'],
-]
-
-const headersOf = (named: Readonly<Record<string, string | undefined>>): DescribedCall['headers'] =>
-  Object.entries(named).flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]))
+const UPGRADE = { Connection: 'Upgrade', Upgrade: 'websocket' }
 
 /** A call of the past, and what would be decided about it now (C14.4); that is undefined if its path is not known. */
 export async function recallCall(
   parts: ExplainParts,
-  { principal, clientAddress, ...call }: KeptCall,
+  { principal, clientAddress: from, ...call }: KeptCall,
 ): Promise<RecalledCall> {
-  const { path } = call
+  const { method, path, accept, contentType, websocket } = call
   if (path === undefined) return { call, now: undefined }
-  return { call, now: await explainCall(parts, describePast({ ...call, path, clientAddress }), principal) }
+  const named = { Accept: accept, 'Content-Type': contentType, ...(websocket && UPGRADE) }
+  const headers = Object.entries(named).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, value] as const],
+  )
+  // Its body and its other headers are not kept.
+  const described = { method, path, headers, from, body: new Uint8Array() }
+  return { call, now: await explainCall(parts, described, principal) }
 }
-
-/** Without its body and its other headers, which are not kept. */
-const describePast = ({
-  method,
-  path,
-  accept,
-  contentType,
-  websocket,
-  clientAddress,
-}: Omit<KeptCall, 'principal'> & { readonly path: string }): DescribedCall => ({
-  method,
-  path,
-  from: clientAddress,
-  body: new Uint8Array(),
-  token: undefined,
-  caller: undefined,
-  headers: [...headersOf({ Accept: accept, 'Content-Type': contentType }), ...(websocket ? UPGRADE : [])],
-})

@@ -12,11 +12,11 @@ export interface DescribedCall {
   readonly headers: readonly (readonly [name: string, value: string])[]
   readonly body: Uint8Array
   /** The address that the call comes from; undefined is loopback. Behind a trusted proxy, that of the proxy. */
-  readonly from: string | undefined
+  readonly from?: string | undefined
   /** An access token: added as `Authorization: Bearer`. */
-  readonly token: string | undefined
+  readonly token?: string | undefined
   /** The caller to decide for, in place of a token. */
-  readonly caller: ClaimedCaller | undefined
+  readonly caller?: ClaimedCaller | undefined
   /** Whether what the service would be sent is shown too. */
   readonly sent?: boolean
 }
