@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { BACKEND_CHECK, CHECKS } from '../../src/gateway/decide/order.ts'
 import { revoke } from '../../src/operate/revoke/revoke.ts'
 import type { ClaimedCaller } from '../../src/base/contracts/people/claimed-callers.ts'
 import type { ExplainedCheck, Explanation } from '../../src/base/contracts/calls/explanation.ts'
@@ -111,6 +112,13 @@ describe('C14.2 the checks', () => {
       ['C4.11', 'passed', false],
       ['C4.5', 'passed', false],
     ])
+  })
+
+  it('C14.2 are those of C4 in its order, and that of the backend behind them', async () => {
+    const { checks } = await explain(gateway, LIST, { token: good })
+    expect(checks.map(({ clause, title }) => ({ clause, title }))).toEqual(
+      [...CHECKS, BACKEND_CHECK].map(({ clause, title }) => ({ clause, title })),
+    )
   })
 
   it('C14.2 are not reached where nobody and no action is known', async () => {
