@@ -35,7 +35,28 @@ export type SchemaMark =
 
 export const MARK = 'x-postern'
 
-interface Described {
+/** What else is known of a value that operators change. Only their tools read it; the published schema leaves it out. */
+export interface MemberFacts {
+  /** The name of its option, where it is not that of the member: of a list that of one item. */
+  readonly option?: string
+  /** What help texts call a value of the option. */
+  readonly value?: string
+  /**
+   * Which changes give nothing to anybody (C12.1.4): `less`: a lower number, fewer items of a list, fewer entries of a map;
+   * `more`: more items; `to`: the change to this value. Without it, every change may give something.
+   */
+  readonly takesAway?: 'less' | 'more' | { readonly to: unknown }
+  /** How it is changed, where no edit takes it. It is a hash, and no answer shows it. */
+  readonly hidden?: string
+  /** Personal data or secrets: the audit trail names what changed, and not how. */
+  readonly personal?: true
+  /** It never changes. */
+  readonly fixed?: true
+  /** A configuration may still have it. Nothing offers it, and records of the store are refused with it. */
+  readonly retired?: true
+}
+
+interface Described extends MemberFacts {
   readonly description: string
 }
 
@@ -364,7 +385,7 @@ export const opaque = <T>(
 
 // The JSON Schema that is built here, as the loader and the generators of documents read it.
 
-export interface SchemaView {
+export interface SchemaView extends MemberFacts {
   readonly [MARK]?: SchemaMark
   readonly type?: string
   readonly properties?: Readonly<Record<string, SchemaView>>

@@ -43,6 +43,7 @@ const entrySchema = section({
 
 export const maintenanceSchema = list(entrySchema, {
   default: [],
+  takesAway: 'more',
   description:
     'Maintenance, now or planned. `postern maintenance` does the same without a change of this file.',
 })

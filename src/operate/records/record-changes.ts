@@ -24,7 +24,9 @@ import type { NounEditor } from '../../identity/directory/editors/editors.ts'
 import {
   addedFacts,
   changeFacts,
+  isFixed,
   keyOfNames,
+  membersOf,
   type NounName,
   NOUNS,
   shownForm,
@@ -34,8 +36,9 @@ import {
   type Written,
 } from '../../identity/directory/editors/nouns.ts'
 import type { AuditEvent } from '../../base/kernel/audit-events.ts'
+import { onlyLessens } from '../../base/config/lessens.ts'
+import { viewOf } from '../../base/config/schema.ts'
 import { newSecret } from '../../base/kernel/ids.ts'
-import { LESSENED } from '../settings/takes-away.ts'
 import type { IsMeant } from '../operation/conditions.ts'
 import type { OperationContext } from '../operation/context.ts'
 
@@ -128,7 +131,7 @@ export async function addRecord(
   given: Written,
   { secret: brought, preview, intent }: SecretOptions = {},
 ): Promise<AddedRecord> {
-  const { defaults, names, hashed } = NOUNS[noun]
+  const { defaults, names, hashed = [] } = NOUNS[noun]
   refuseHidden(noun, given, hashed)
   const written = { ...defaults?.(given), ...given }
   const editors = await context.editors()
@@ -167,9 +170,9 @@ export async function editRecord(
         ? undefined
         : {
             ...changeOf(at, 'changed', subjectOf(planned)),
-            change: changeFacts(planned, NOUNS[at.noun].personal),
+            change: changeFacts(NOUNS[at.noun], planned),
           },
-    gives: ({ records }) => !LESSENED[at.noun](records.before, records.after),
+    gives: ({ records }) => !onlyLessens(viewOf(NOUNS[at.noun].schema), records.before, records.after),
   })
   const { keys, warnings } = planned
   return { ...(await findRecord(context, at)), changed: keys, ended: result, warnings }
@@ -357,9 +360,9 @@ const subjectOf = ({ written }: Pick<PlannedStep<unknown>, 'written'>): unknown 
 /** @throws DirectoryRefusal if members with hashes are written, but for those of `allowed` */
 function refuseHidden(noun: NounName, written: Written, allowed: readonly string[]): void {
   const problems = new Problems()
-  for (const [member, instead] of Object.entries(NOUNS[noun].hidden))
-    if (Object.hasOwn(written, member) && !allowed.includes(member))
-      problems.error([member], `cannot be written: ${instead}`)
+  for (const [member, { hidden }] of Object.entries(membersOf(NOUNS[noun])))
+    if (hidden !== undefined && Object.hasOwn(written, member) && !allowed.includes(member))
+      problems.error([member], `cannot be written: ${hidden}`)
   if (problems.failed) throw new DirectoryRefusal(`The ${noun} has problems.`, problems)
 }
 
@@ -373,7 +376,7 @@ const withoutHidden =
 
 function refuseFixed(noun: NounName, { keys }: PlannedChange): void {
   const problems = new Problems()
-  for (const member of NOUNS[noun].fixed)
-    if (keys.includes(member)) problems.error([member], `never changes: add another ${noun} instead`)
+  for (const member of keys)
+    if (isFixed(NOUNS[noun], member)) problems.error([member], `never changes: add another ${noun} instead`)
   if (problems.failed) throw new DirectoryRefusal(`The ${noun} has problems.`, problems)
 }

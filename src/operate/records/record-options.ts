@@ -1,8 +1,14 @@
 /** The options of `postern NOUN add` and `postern NOUN edit`: made from the schema of the noun's records. */
 import { Buffer } from 'node:buffer'
-import { mapItem, MARK, type SchemaView, viewOf, wordsOf } from '../../base/config/schema.ts'
+import { mapItem, MARK, type SchemaView, wordsOf } from '../../base/config/schema.ts'
 import type { ChangesOf } from '../../identity/directory/editors/editing.ts'
-import { type NounName, NOUNS, type Written } from '../../identity/directory/editors/nouns.ts'
+import {
+  isFixed,
+  membersOf,
+  type NounName,
+  NOUNS,
+  type Written,
+} from '../../identity/directory/editors/nouns.ts'
 import { applyMergePatch, parseJson } from '../../base/http/body/json.ts'
 import { faultOfSecret, readValue } from '../../base/files/text-file.ts'
 import { reasonInWords } from '../../base/kernel/thrown.ts'
@@ -23,30 +29,6 @@ export interface NounOption {
   readonly description: string
 }
 
-/** Where an option has another name than its member: one item of a list. */
-const ITEMS: Readonly<Record<string, string>> = {
-  grants: 'grant',
-  businesses: 'business',
-  scopes: 'scope',
-  redirectUris: 'redirect-uri',
-  postLogoutRedirectUris: 'post-logout-redirect-uri',
-  customers: 'customer',
-  claims: 'claim',
-  values: 'value',
-}
-
-const VALUES: Readonly<Record<string, string>> = {
-  access: 'BUSINESS=ROLE',
-  customers: 'ID',
-  businesses: 'CODE',
-  agreement: 'DAY',
-  jwks: 'FILE',
-  redirectUris: 'URI',
-  postLogoutRedirectUris: 'URI',
-  policyUri: 'URI',
-  tosUri: 'URI',
-}
-
 const kebab = (member: string): string => member.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 
 function shapeOf(view: SchemaView): Shape {
@@ -57,25 +39,28 @@ function shapeOf(view: SchemaView): Shape {
   return map === undefined || map.item[MARK] === 'textOrSecret' ? 'tree' : 'map'
 }
 
-function valueOf(member: string, view: SchemaView, words: readonly string[] | undefined): string {
+function valueOf(view: SchemaView, words: readonly string[] | undefined): string {
   if (view.type === 'boolean') return ''
   if (words !== undefined) return words.join('|')
   if (view[MARK] === 'duration') return 'DURATION'
-  return VALUES[member] ?? (view.type === 'object' ? 'NAME=VALUE' : 'TEXT')
+  return view.value ?? (view.type === 'object' ? 'NAME=VALUE' : 'TEXT')
 }
 
 /** All options of a noun, except its names. Members that `disable` and `enable` switch have no option. */
 export const optionsOf = (noun: NounName): readonly NounOption[] =>
-  Object.entries(viewOf(NOUNS[noun].schema).properties ?? {})
-    .filter(([member]) => !isElsewhere(noun, member))
+  Object.entries(membersOf(NOUNS[noun]))
+    .filter(([member, { hidden, retired }]) => {
+      const isElsewhere = member === 'disabled' || NOUNS[noun].names.includes(member)
+      return !isElsewhere && hidden === undefined && retired !== true
+    })
     .flatMap(([member, view]) => {
       const words = wordsOf(view.items ?? view)?.map(String)
       const option: NounOption = {
         member,
-        name: ITEMS[member] ?? kebab(member),
+        name: view.option ?? kebab(member),
         shape: shapeOf(view),
         words,
-        value: valueOf(member, view, words),
+        value: valueOf(view, words),
         description: (view.description ?? '').replace(/\.$/, ''),
       }
       return mapItem(view)?.item[MARK] === 'textOrSecret' ? [option, secretsBeside(option)] : [option]
@@ -90,19 +75,9 @@ const secretsBeside = (option: NounOption): NounOption => ({
   description: 'The same from a file: a secret, which is stored sealed and never shown',
 })
 
-const isElsewhere = (noun: NounName, member: string): boolean => {
-  const { hidden, names, retired = [] } = NOUNS[noun]
-  return (
-    member === 'disabled' ||
-    names.includes(member) ||
-    retired.includes(member) ||
-    Object.hasOwn(hidden, member)
-  )
-}
-
 /** The options that an edit takes: members that never change are left out. */
 export const editOptionsOf = (noun: NounName): readonly NounOption[] =>
-  optionsOf(noun).filter(({ member }) => !NOUNS[noun].fixed.includes(member))
+  optionsOf(noun).filter(({ member }) => !isFixed(NOUNS[noun], member))
 
 /** The options as a table has them. */
 export const argumentsOf = (options: readonly NounOption[]): Options =>

@@ -2,7 +2,7 @@
 import { mapItem, MARK, type SchemaView, viewOf, wordsOf } from '../../base/config/schema.ts'
 import { PASSWORD_LENGTH } from '../../identity/directory/hashing/hasher.ts'
 import { isMarkable } from '../../identity/directory/records/marks.ts'
-import { type Noun, type NounName, NOUNS } from '../../identity/directory/editors/nouns.ts'
+import { membersOf, type Noun, type NounName, NOUNS } from '../../identity/directory/editors/nouns.ts'
 import { meantBy } from '../operation/conditions.ts'
 import {
   type AdminRequest,
@@ -63,10 +63,10 @@ const jsonSchemaOf = (view: SchemaView): Schema => ({
   ...(view.description !== undefined && { description: `${view.description}${expectedOf(view)}` }),
 })
 
-const ownMembers = ({ schema, hidden, retired = [] }: Noun): Members =>
+const ownMembers = (noun: Noun): Members =>
   Object.fromEntries(
-    Object.entries(viewOf(schema).properties ?? {})
-      .filter(([name]) => !Object.hasOwn(hidden, name) && !retired.includes(name))
+    Object.entries(membersOf(noun))
+      .filter(([, { hidden, retired }]) => hidden === undefined && retired !== true)
       .map(([name, view]) => [name, jsonSchemaOf(view)]),
   )
 

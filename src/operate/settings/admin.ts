@@ -59,6 +59,7 @@ export const adminSchema = section(
     ),
     tokens: list(tokenSchema, {
       default: [],
+      takesAway: 'less',
       description: 'Tokens of named operators, each with a role. A reload puts changes in force.',
     }),
     probes: optional(

@@ -2,9 +2,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import { auditSchema } from '../../state/audit/format/schema.ts'
 import { backendsSchema } from '../../gateway/backends/schema.ts'
+import { onlyLessens } from '../../base/config/lessens.ts'
 import { loadFile, loadKey } from '../../base/config/load.ts'
 import { type KeyPath, pathText, type SourceLocation, type Problems } from '../../base/config/problems.ts'
-import { choice, flag, optional, section, type Static, text } from '../../base/config/schema.ts'
+import { choice, flag, optional, section, type Static, text, viewOf } from '../../base/config/schema.ts'
 import { scopesSchema } from '../../base/config/scopes/schema.ts'
 import type { Environment } from '../../base/config/validate.ts'
 import { directorySchema } from '../../identity/directory/records/schema.ts'
@@ -192,6 +193,16 @@ export function closableNames(configuration: Named): ClosableNames {
     client: files.clients === undefined && !sidecar ? new Set(Object.keys(clients)) : undefined,
   }
 }
+
+/**
+ * Whether the second configuration differs from the first, and only by what it takes away (C12.1.4): clients, users,
+ * what they may use, tokens of operators; or by what it closes. False if the directory is in files too: they may have
+ * changed as well.
+ */
+export const onlyTakesAway = (before: Configuration, after: Configuration): boolean =>
+  Object.keys(after.directory.files).length === 0 &&
+  !isDeepStrictEqual(before, after) &&
+  onlyLessens(viewOf(configurationSchema), before, after)
 
 /** Sections that are read at the start only. */
 const FIXED: readonly (keyof Configuration)[] = [

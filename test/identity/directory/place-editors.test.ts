@@ -5,7 +5,9 @@ import { Hasher } from '../../../src/identity/directory/hashing/hasher.ts'
 import { BusinessEditor, FundEditor, RoleEditor } from '../../../src/identity/directory/editors/editors.ts'
 import { DirectoryRefusal, type EditingParts } from '../../../src/identity/directory/editors/editing.ts'
 import { UserEditor } from '../../../src/identity/directory/editors/user-editor.ts'
-import { LESSENED } from '../../../src/operate/settings/takes-away.ts'
+import { onlyLessens } from '../../../src/base/config/lessens.ts'
+import { viewOf } from '../../../src/base/config/schema.ts'
+import { type NounName, NOUNS } from '../../../src/identity/directory/editors/nouns.ts'
 import { MemoryStore } from '../../../src/state/stores/sqlite/memory.ts'
 import { acting, actingOnClients, actingOnUsers } from '../../support/acting.ts'
 import { catalogue, makeDirectory } from '../../support/directory.ts'
@@ -285,13 +287,16 @@ describe('C11.5.1 clients and users of the store', () => {
 })
 
 describe('C12.1.7 a change of a place', () => {
+  const lessens = (noun: NounName, before: object, after: object) =>
+    onlyLessens(viewOf(NOUNS[noun].schema), before, after)
+
   it('takes away if it closes or narrows, and gives otherwise', () => {
     const business = { code: 'A', name: 'A', funds: 'any', disabled: false }
-    expect(LESSENED.business(business, { ...business, funds: 'listed', disabled: true })).toBe(true)
-    expect(LESSENED.business({ ...business, funds: 'listed' }, business)).toBe(false)
-    expect(LESSENED.business(business, { ...business, name: 'B' })).toBe(false)
-    expect(LESSENED.role({ scopes: ['a', 'b'] }, { scopes: ['a'] })).toBe(true)
-    expect(LESSENED.role({ scopes: ['a'] }, { scopes: ['a', 'b'] })).toBe(false)
-    expect(LESSENED.fund({ disabled: true }, { disabled: false })).toBe(false)
+    expect(lessens('business', business, { ...business, funds: 'listed', disabled: true })).toBe(true)
+    expect(lessens('business', { ...business, funds: 'listed' }, business)).toBe(false)
+    expect(lessens('business', business, { ...business, name: 'B' })).toBe(false)
+    expect(lessens('role', { scopes: ['a', 'b'] }, { scopes: ['a'] })).toBe(true)
+    expect(lessens('role', { scopes: ['a'] }, { scopes: ['a', 'b'] })).toBe(false)
+    expect(lessens('fund', { disabled: true }, { disabled: false })).toBe(false)
   })
 })

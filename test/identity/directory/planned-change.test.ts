@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { changeFacts } from '../../../src/identity/directory/editors/nouns.ts'
 import type { RevokedTokens } from '../../../src/base/contracts/records/tokens.ts'
 import { ClientEditor } from '../../../src/identity/directory/editors/client-editor.ts'
 import { durationText, parseDuration } from '../../../src/base/kernel/units.ts'
-import { LESSENED } from '../../../src/operate/settings/takes-away.ts'
+import { onlyLessens } from '../../../src/base/config/lessens.ts'
+import { viewOf } from '../../../src/base/config/schema.ts'
+import { changeFacts, NOUNS } from '../../../src/identity/directory/editors/nouns.ts'
 import { MemoryStore } from '../../../src/state/stores/sqlite/memory.ts'
 import { actingOnClients } from '../../support/acting.ts'
 import { catalogue, makeDirectory } from '../../support/directory.ts'
@@ -102,7 +103,7 @@ describe('C12.1.7 a planned change', () => {
   ])('%j only takes away: %s', async (changes, expected) => {
     const { clients } = await opened()
     const { records } = await clients.plan('acme', () => changes)
-    expect(LESSENED.client(records.before, records.after)).toBe(expected)
+    expect(onlyLessens(viewOf(NOUNS.client.schema), records.before, records.after)).toBe(expected)
   })
 })
 
@@ -110,7 +111,10 @@ describe('C12.1.7 the facts of a change', () => {
   it('of long lists are what was added and removed, and of very long ones the keys', () => {
     const items = Array.from({ length: 1000 }, (_, index) => `scope.${index}`)
     const facts = (after: readonly string[]) =>
-      changeFacts({ keys: ['scopes'], written: { before: { scopes: items }, after: { scopes: after } } })
+      changeFacts(NOUNS.client, {
+        keys: ['scopes'],
+        written: { before: { scopes: items }, after: { scopes: after } },
+      })
     expect(facts([...items.slice(1), 'more'])).toEqual({ scopes: { added: ['more'], removed: ['scope.0'] } })
     expect(facts([])).toEqual({ keys: ['scopes'] })
   })

@@ -18,19 +18,12 @@ export type Written = Readonly<Record<string, unknown>>
 
 export interface Noun {
   readonly plural: string
-  /** The schema of a record. Its descriptions are those of the configuration. */
+  /** The schema of a record, with what is known of each member (MemberFacts). Its descriptions are those of the configuration. */
   readonly schema: TSchema
   /** The members that name a record, in the order of its address: of a fund its business and its code. */
   readonly names: readonly string[]
-  readonly fixed: readonly string[]
-  /** Members with hashes, and how they are changed: no answer shows them, and no edit takes them. */
-  readonly hidden: Readonly<Record<string, string>>
   /** The hidden members that a new record gives in clear text, to be hashed. */
-  readonly hashed: readonly string[]
-  /** Members with personal data or secrets: the audit trail names which of them changed, not how. */
-  readonly personal: readonly string[]
-  /** Members that a configuration may still have, and that are refused in the store: they are offered nowhere. */
-  readonly retired?: readonly string[]
+  readonly hashed?: readonly string[]
   /** The values of a new record where nothing is written, besides the defaults of the schema. */
   readonly defaults?: (written: Written) => Written
 }
@@ -47,18 +40,11 @@ const GRANTS: Readonly<Record<string, readonly string[]>> = {
 const grantsOf = (kind: string): readonly string[] | undefined =>
   Object.hasOwn(GRANTS, kind) ? GRANTS[kind] : GRANTS['customer']
 
-const NOTHING_HIDDEN = { hidden: {}, hashed: [], personal: [] } as const
-
 export const NOUNS: Readonly<Record<NounName, Noun>> = {
   client: {
     plural: 'clients',
     schema: clientRecordSchema,
     names: ['id'],
-    fixed: ['id'],
-    personal: [],
-    hidden: { secrets: 'a secret is generated, and replaced by another one' },
-    retired: ['secretPost'],
-    hashed: [],
     defaults: ({ kind, requireBinding }) => ({
       grants: grantsOf(String(kind)),
       requirePkce: (kind === 'partner' || kind === 'public') && requireBinding !== false,
@@ -68,31 +54,24 @@ export const NOUNS: Readonly<Record<NounName, Noun>> = {
     plural: 'users',
     schema: userRecordSchema,
     names: ['username'],
-    fixed: ['username', 'subject'],
-    hidden: { password: 'a password is set by an act of its own' },
     hashed: ['password'],
-    personal: ['claims'],
     // Drawn here, so that the audit trail has the subject before the user is made.
     defaults: () => ({ subject: randomUUID() }),
   },
-  business: {
-    plural: 'businesses',
-    schema: businessSchema,
-    names: ['code'],
-    fixed: ['code'],
-    ...NOTHING_HIDDEN,
-    // Some are secrets: the audit trail names which of them changed.
-    personal: ['values'],
-  },
-  fund: {
-    plural: 'funds',
-    schema: fundSchema,
-    names: ['business', 'code'],
-    fixed: ['business', 'code'],
-    ...NOTHING_HIDDEN,
-  },
-  role: { plural: 'roles', schema: roleSchema, names: ['name'], fixed: ['name'], ...NOTHING_HIDDEN },
+  business: { plural: 'businesses', schema: businessSchema, names: ['code'] },
+  fund: { plural: 'funds', schema: fundSchema, names: ['business', 'code'] },
+  role: { plural: 'roles', schema: roleSchema, names: ['name'] },
 }
+
+export const membersOf = ({ schema }: Noun): Readonly<Record<string, SchemaView>> =>
+  viewOf(schema).properties ?? {}
+
+/** Whether no edit takes a member, nor shows an answer it: it is a hash. */
+export const isHidden = (noun: Noun, member: string): boolean => membersOf(noun)[member]?.hidden !== undefined
+
+/** Whether no change may name another value: it is a name of the record, or fixed by the schema. */
+export const isFixed = (noun: Noun, member: string): boolean =>
+  noun.names.includes(member) || membersOf(noun)[member]?.fixed === true
 
 export const NOUN_NAMES = Object.keys(NOUNS) as readonly NounName[]
 
@@ -109,8 +88,8 @@ export interface ShownRecord {
 /** The length of the digest in a tag, in characters of base64url. */
 const DIGEST = 12
 
-const withoutHidden = ({ hidden }: Noun, written: Written): Written =>
-  Object.fromEntries(Object.entries(written).filter(([member]) => !Object.hasOwn(hidden, member)))
+const withoutHidden = (noun: Noun, written: Written): Written =>
+  Object.fromEntries(Object.entries(written).filter(([member]) => !isHidden(noun, member)))
 
 /** Members in the order of the schema, so that the text is the same however the record was made. */
 function inOrder(value: unknown): unknown {
@@ -156,15 +135,15 @@ const plain = (members: object): JsonObject => JSON.parse(JSON.stringify(members
 
 /** For the audit trail: before and after; of personal data only the member, of long lists the difference. */
 export function changeFacts(
+  noun: Noun,
   { keys, written }: Pick<PlannedChange, 'keys' | 'written'>,
-  personal: readonly string[] = [],
 ): JsonObject {
   const facts = (describe: (before: unknown, after: unknown) => object): JsonObject =>
     plain(
       Object.fromEntries(
         keys.map((key) => {
           const [before, after] = [written.before[key], written.after[key]]
-          return [key, personal.includes(key) ? namesOf(before, after) : describe(before, after)]
+          return [key, isPersonal(noun, key) ? namesOf(before, after) : describe(before, after)]
         }),
       ),
     )
@@ -196,8 +175,10 @@ function namesOf(before: unknown = {}, after: unknown = {}): readonly string[] {
   })
 }
 
-const factOf = ({ personal }: Noun, member: string, value: unknown): unknown =>
-  personal.includes(member) ? namesOf({}, value) : value
+const isPersonal = (noun: Noun, member: string): boolean => membersOf(noun)[member]?.personal === true
+
+const factOf = (noun: Noun, member: string, value: unknown): unknown =>
+  isPersonal(noun, member) ? namesOf({}, value) : value
 
 /** The members that such a record can have, sections within it too. The values of maps are left as they are. */
 function knownPart({ properties }: SchemaView, value: unknown): unknown {
@@ -213,7 +194,7 @@ function knownPart({ properties }: SchemaView, value: unknown): unknown {
 export function addedFacts(what: NounName, written: Written): JsonObject {
   const noun = NOUNS[what]
   const members = Object.entries(knownPart(viewOf(noun.schema), written) as Written).filter(
-    ([member]) => !noun.fixed.includes(member) && !Object.hasOwn(noun.hidden, member),
+    ([member]) => !isFixed(noun, member) && !isHidden(noun, member),
   )
   const facts = plain(
     Object.fromEntries(members.map(([member, value]) => [member, factOf(noun, member, value)])),

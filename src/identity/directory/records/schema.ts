@@ -59,12 +59,15 @@ const nameForPeople = (description: string) =>
 const claimOfName = (description: string) =>
   text({ description, pattern: `^[^${DIRECTION_CONTROLS}]*$`, expected: `a name ${WITHOUT_CONTROLS}` })
 
+const switchedOff = (description: string) => flag({ default: false, takesAway: { to: true }, description })
+
 const GRANTS = ['password', 'authorization_code', 'refresh_token', 'client_credentials'] as const
 
 const page = (description: string) =>
   literalText({
     pattern: '^https?://[^\\s/@#?<>"]+(/[^\\s<>"]*)?$',
     expected: 'an http:// or https:// URL',
+    value: 'URI',
     description,
   })
 
@@ -81,12 +84,14 @@ const client = {
   name: nameForPeople('Name for people. The consent page shows it.'),
   secrets: list(secret({ plain: true, description: '`sha256:…` or `$argon2id$…`.' }), {
     default: [],
+    hidden: 'a secret is generated, and replaced by another one',
     description: 'Hashes of its secrets: two while one replaces the other, none for a public client.',
   }),
   authentication: optional(
     list(choice(CONFIDENTIAL_AUTH_METHODS, { description: 'A method of RFC 7591 §2.' }), {
       minItems: 1,
       unique: true,
+      takesAway: 'less',
       description:
         'How it may authenticate. Default: `client_secret_basic` and `client_secret_post` where it has secrets, else `private_key_jwt`.',
     }),
@@ -95,6 +100,8 @@ const client = {
     list(opaque<Jwk>({ expected: 'JSON Web Key', description: 'A public key (RFC 7517).' }), {
       minItems: 1,
       within: 'keys',
+      value: 'FILE',
+      takesAway: 'less',
       description: 'Its public keys, at most 10, for `private_key_jwt`: a list, or a key set (`keys: […]`).',
     }),
   ),
@@ -107,10 +114,13 @@ const client = {
   grants: list(choice(GRANTS, { description: 'A grant.' }), {
     minItems: 1,
     unique: true,
+    option: 'grant',
+    takesAway: 'less',
     description: 'Grants that it may use.',
   }),
   agreement: optional(
     day({
+      value: 'DAY',
       description:
         'Day on which the customer agreement was signed. The password grant works from then on (UTC).',
     }),
@@ -118,10 +128,15 @@ const client = {
   businesses: list(text({ description: 'A business code.' }), {
     default: [],
     unique: true,
+    option: 'business',
+    value: 'CODE',
+    takesAway: 'less',
     description: 'Businesses that its tokens may name as their target.',
   }),
   scopes: list(text({ description: 'A scope value.' }), {
     unique: true,
+    option: 'scope',
+    takesAway: 'less',
     description: 'Scope values that its tokens may have, with everything that they imply.',
   }),
   defaultScope: optional(
@@ -132,18 +147,25 @@ const client = {
   redirectUris: list(text({ description: 'An absolute URI.' }), {
     default: [],
     unique: true,
+    option: 'redirect-uri',
+    value: 'URI',
+    takesAway: 'less',
     description: 'URIs that an authorization code may be sent to. They are compared exactly.',
   }),
   postLogoutRedirectUris: list(text({ description: 'An absolute URI.' }), {
     default: [],
     unique: true,
+    option: 'post-logout-redirect-uri',
+    value: 'URI',
+    takesAway: 'less',
     description: 'URIs that a browser may be sent to after logout.',
   }),
   policyUri: optional(page('Address of its privacy policy. The consent page links to it.')),
   tosUri: optional(page('Address of its terms of service. The consent page links to it.')),
-  disabled: flag({ default: false, description: 'Refuse all its requests.' }),
+  disabled: switchedOff('Refuse all its requests.'),
   accessTokenLifetime: optional(
     duration({
+      takesAway: 'less',
       description: 'Lifetime of its access tokens, at most `1d`. Default: `identity.accessToken.lifetime`.',
     }),
   ),
@@ -154,6 +176,7 @@ const client = {
   ),
   secretPost: optional(
     flag({
+      retired: true,
       description:
         'Retired, write `authentication`. `false` means `client_secret_basic` alone, `true` means `client_secret_post` too.',
     }),
@@ -165,15 +188,18 @@ const client = {
   }),
   requirePar: flag({
     default: false,
+    takesAway: { to: true },
     description: 'Take authorization requests only if they were pushed (RFC 9126).',
   }),
   requirePkce: flag({
     default: false,
+    takesAway: { to: true },
     description:
       'Require PKCE, also of a request for `openid` with a `nonce`. Public clients always need it.',
   }),
   requireBinding: flag({
     default: true,
+    takesAway: { to: true },
     description:
       'Require PKCE or, with `openid`, a `nonce`. `false` is for clients with a secret that can do neither: an injected code is not noticed then.',
   }),
@@ -202,6 +228,7 @@ const client = {
   ),
   resource: flag({
     default: false,
+    takesAway: { to: false },
     description: 'It is a resource server: it may introspect tokens of other clients.',
   }),
 }
@@ -253,6 +280,9 @@ const values = optional(
     textOrSecret({ description: 'A text of at most 1,024 bytes; a secret if it comes from elsewhere.' }),
     {
       ...NAMED,
+      option: 'value',
+      // Some are secrets.
+      personal: true,
       description: 'What services know the business by, as `{business.NAME}` in templates. At most 64.',
     },
   ),
@@ -272,6 +302,8 @@ const valuesInFile = optional(
 const role = {
   scopes: list(text({ description: 'A scope value.' }), {
     unique: true,
+    option: 'scope',
+    takesAway: 'less',
     description:
       'Scope values that a user with this role may grant to a client, with everything that they imply.',
   }),
@@ -286,6 +318,7 @@ const username = text({
 const subject = text({
   pattern: SUBJECT_PATTERN,
   expected: 'printable ASCII without spaces, at most 255 characters',
+  fixed: true,
   description: 'The claim `sub`. Never change it, and never give it to another user.',
 })
 
@@ -293,16 +326,18 @@ const personal = {
   customers: list(text({ description: 'A client id.' }), {
     default: [],
     unique: true,
+    option: 'customer',
+    value: 'ID',
+    takesAway: 'less',
     description: 'Customer clients that the user may log in through, by the password grant.',
   }),
-  disabled: flag({ default: false, description: 'Refuse all logins and tokens of the user.' }),
-  locked: flag({
-    default: false,
-    description: 'As `disabled`. An administrator locks an account; failed logins never do.',
-  }),
+  disabled: switchedOff('Refuse all logins and tokens of the user.'),
+  locked: switchedOff('As `disabled`. An administrator locks an account; failed logins never do.'),
   access: mapOf(text({ description: 'The name of a role.' }), {
     keys: CODE_PATTERN,
     default: {},
+    value: 'BUSINESS=ROLE',
+    takesAway: 'less',
     description: 'Role of the user at each business.',
   }),
   claims: section(
@@ -316,7 +351,7 @@ const personal = {
       address: optional(address),
       phone_number: claim('Phone number.'),
     },
-    { default: {}, description: 'Claims about the person.' },
+    { default: {}, option: 'claim', personal: true, description: 'Claims about the person.' },
   ),
 }
 
@@ -324,6 +359,7 @@ const user = {
   subject,
   password: secret({
     plain: true,
+    hidden: 'a password is set by an act of its own',
     description: 'Hash of the password, `$argon2id$…`, made by `postern hash-password`.',
   }),
   ...personal,
@@ -378,12 +414,14 @@ export const directorySchema = section(
       keys: CLIENT_ID_PATTERN,
       expectedKeys: CLIENT_ID_EXPECTED,
       default: {},
+      takesAway: 'less',
       description: 'The OAuth clients, by client id.',
     }),
     users: mapOf(section(user), {
       keys: USERNAME_PATTERN,
       expectedKeys: USERNAME_EXPECTED,
       default: {},
+      takesAway: 'less',
       description: 'The users, by user name.',
     }),
     files: section(
@@ -411,10 +449,11 @@ export const businessSchema = section({
   ...business,
   funds: choice(['listed', 'any'], {
     default: 'listed',
+    takesAway: { to: 'listed' },
     description: '`listed`: those that are added. `any`: only the backend knows which funds there are.',
   }),
   values,
-  disabled: flag({ default: false, description: 'Refuse all calls and tokens for the business.' }),
+  disabled: switchedOff('Refuse all calls and tokens for the business.'),
 })
 
 /** A fund has a record of its own, so that a business may have thousands of them. */
@@ -422,7 +461,7 @@ export const fundSchema = section({
   business: code('The code of its business.'),
   code: code('The fund code.'),
   name: optional(nameForPeople('Name for people.')),
-  disabled: flag({ default: false, description: 'Refuse all calls and tokens for the fund.' }),
+  disabled: switchedOff('Refuse all calls and tokens for the fund.'),
 })
 
 export const roleSchema = section({
@@ -432,7 +471,7 @@ export const roleSchema = section({
     description: 'The name of the role, and the claim `service_profile.service_role`.',
   }),
   ...role,
-  disabled: flag({ default: false, description: 'Users with this role may do nothing at the business.' }),
+  disabled: switchedOff('Users with this role may do nothing at the business.'),
 })
 
 export type BusinessRecord = Static<typeof businessSchema>
