@@ -28,7 +28,7 @@ export interface ObservationOptions {
   readonly logDestination?: LogDestination
 }
 
-export class Observation implements AsyncDisposable {
+export class Observation implements Disposable {
   readonly exposition = new Exposition({ version: VERSION, node: process.version })
   /** The counts and readings of this process, without those of the worker that it may be too. */
   readonly measures: Measures
@@ -94,9 +94,8 @@ export class Observation implements AsyncDisposable {
     return trouble === undefined ? HEALTHY : { failing: [], degraded: [{ name: 'log', reason: trouble }] }
   }
 
-  /** Resolves when the log is written, or after one second. */
-  async [Symbol.asyncDispose](): Promise<void> {
+  /** The process writes what is left when it ends. */
+  [Symbol.dispose](): void {
     this.#log.close()
-    await this.#sink.end?.()
   }
 }

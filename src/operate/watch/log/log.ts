@@ -28,13 +28,13 @@ export interface LogDestination extends DestinationStream {
   readonly trouble?: string | undefined
   /** Counts lines as missing at this position, which another process dropped. */
   lose?(lines: number): void
-  /** Writes everything that waits. Resolves when it is written, or after one second. */
-  end?(): Promise<void>
 }
 
 /**
- * Standard output, written in chunks by our own queue. The destinations of libraries keep unread lines without limit,
- * stop permanently when a write fails, and let a process end only when everything has been read (T5.11).
+ * Standard output, written in chunks by our own queue (T5.11). That of pino, sonic-boom, writes to a file either in the event
+ * loop, which a disk that hangs then stops, or in a thread, and then lines are out of order where the process ends. Its
+ * `flushSync` waits without end while the disk is full, and writes a part twice to a full pipe. pino's destination stops
+ * permanently when its reader has gone.
  */
 export function standardOutput(gapLine: GapLine): LogDestination {
   const queue = new LineQueue(openLogWriter(), gapLine)
