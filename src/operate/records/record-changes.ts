@@ -26,7 +26,7 @@ import {
   changeFacts,
   isFixed,
   keyOfNames,
-  membersOf,
+  memberFactsOf,
   type NounName,
   NOUNS,
   shownForm,
@@ -360,7 +360,7 @@ const subjectOf = ({ written }: Pick<PlannedStep<unknown>, 'written'>): unknown 
 /** @throws DirectoryRefusal if members with hashes are written, but for those of `allowed` */
 function refuseHidden(noun: NounName, written: Written, allowed: readonly string[]): void {
   const problems = new Problems()
-  for (const [member, { hidden }] of Object.entries(membersOf(NOUNS[noun])))
+  for (const [member, { hidden }] of Object.entries(memberFactsOf(NOUNS[noun])))
     if (hidden !== undefined && Object.hasOwn(written, member) && !allowed.includes(member))
       problems.error([member], `cannot be written: ${hidden}`)
   if (problems.failed) throw new DirectoryRefusal(`The ${noun} has problems.`, problems)

@@ -4,7 +4,7 @@ import { mapItem, MARK, type SchemaView, wordsOf } from '../../base/config/schem
 import type { ChangesOf } from '../../identity/directory/editors/editing.ts'
 import {
   isFixed,
-  membersOf,
+  memberFactsOf,
   type NounName,
   NOUNS,
   type Written,
@@ -48,7 +48,7 @@ function valueOf(view: SchemaView, words: readonly string[] | undefined): string
 
 /** All options of a noun, except its names. Members that `disable` and `enable` switch have no option. */
 export const optionsOf = (noun: NounName): readonly NounOption[] =>
-  Object.entries(membersOf(NOUNS[noun]))
+  Object.entries(memberFactsOf(NOUNS[noun]))
     .filter(([member, { hidden, retired }]) => {
       const isElsewhere = member === 'disabled' || NOUNS[noun].names.includes(member)
       return !isElsewhere && hidden === undefined && retired !== true

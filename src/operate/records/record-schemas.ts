@@ -2,7 +2,7 @@
 import { mapItem, MARK, type SchemaView, viewOf, wordsOf } from '../../base/config/schema.ts'
 import { PASSWORD_LENGTH } from '../../identity/directory/hashing/hasher.ts'
 import { isMarkable } from '../../identity/directory/records/marks.ts'
-import { membersOf, type Noun, type NounName, NOUNS } from '../../identity/directory/editors/nouns.ts'
+import { memberFactsOf, type Noun, type NounName, NOUNS } from '../../identity/directory/editors/nouns.ts'
 import { meantBy } from '../operation/conditions.ts'
 import {
   type AdminRequest,
@@ -65,7 +65,7 @@ const jsonSchemaOf = (view: SchemaView): Schema => ({
 
 const ownMembers = (noun: Noun): Members =>
   Object.fromEntries(
-    Object.entries(membersOf(noun))
+    Object.entries(memberFactsOf(noun))
       .filter(([, { hidden, retired }]) => hidden === undefined && retired !== true)
       .map(([name, view]) => [name, jsonSchemaOf(view)]),
   )

@@ -63,15 +63,15 @@ export const NOUNS: Readonly<Record<NounName, Noun>> = {
   role: { plural: 'roles', schema: roleSchema, names: ['name'] },
 }
 
-export const membersOf = ({ schema }: Noun): Readonly<Record<string, SchemaView>> =>
+export const memberFactsOf = ({ schema }: Noun): Readonly<Record<string, SchemaView>> =>
   viewOf(schema).properties ?? {}
 
 /** Whether no edit takes a member, nor shows an answer it: it is a hash. */
-export const isHidden = (noun: Noun, member: string): boolean => membersOf(noun)[member]?.hidden !== undefined
+const isHidden = (noun: Noun, member: string): boolean => memberFactsOf(noun)[member]?.hidden !== undefined
 
 /** Whether no change may name another value: it is a name of the record, or fixed by the schema. */
 export const isFixed = (noun: Noun, member: string): boolean =>
-  noun.names.includes(member) || membersOf(noun)[member]?.fixed === true
+  noun.names.includes(member) || memberFactsOf(noun)[member]?.fixed === true
 
 export const NOUN_NAMES = Object.keys(NOUNS) as readonly NounName[]
 
@@ -175,7 +175,7 @@ function namesOf(before: unknown = {}, after: unknown = {}): readonly string[] {
   })
 }
 
-const isPersonal = (noun: Noun, member: string): boolean => membersOf(noun)[member]?.personal === true
+const isPersonal = (noun: Noun, member: string): boolean => memberFactsOf(noun)[member]?.personal === true
 
 const factOf = (noun: Noun, member: string, value: unknown): unknown =>
   isPersonal(noun, member) ? namesOf({}, value) : value

@@ -19,7 +19,7 @@ import {
   type WrittenRecord,
 } from './editing.ts'
 import { type Holdings, type Loss, lossesBetween } from '../records/holdings.ts'
-import { isFixed, keyOfNames, membersOf, type Noun, type NounName, NOUNS } from './nouns.ts'
+import { isFixed, keyOfNames, memberFactsOf, type Noun, type NounName, NOUNS } from './nouns.ts'
 import { problemsAt, readRecord, type RecordProblems, writtenForm } from '../records/read-records.ts'
 import { stored } from '../records/schema.ts'
 import { announceChange } from '../records/stored-directory.ts'
@@ -323,7 +323,7 @@ export class RecordEditor<R extends Switchable, C> {
   /** The record with its key. @throws DirectoryRefusal if the changes name another one */
   #keepKey(changed: object, before: R): object {
     const { what } = this.kind
-    const fixed = Object.keys(membersOf(this.#noun)).filter((member) => isFixed(this.#noun, member))
+    const fixed = Object.keys(memberFactsOf(this.#noun)).filter((member) => isFixed(this.#noun, member))
     const other = fixed.find((member) => memberOf(changed, member) !== memberOf(before, member))
     if (other === undefined) return changed
     throw new DirectoryRefusal(
