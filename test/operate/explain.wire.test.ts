@@ -121,6 +121,30 @@ describe('C14.2 the checks', () => {
     )
   })
 
+  it('C14.2 do not say what a path names that is outside of the API', async () => {
+    const explanation = await explain(gateway, { target: '/elsewhere/1.0/b/ACME' })
+    expect(checkOf(explanation, 'C4.3')).toMatchObject({
+      verdict: 'not reached',
+      words: 'The path is not known.',
+    })
+  })
+
+  it('C14.2 do not say that a body fits which is not described as a whole', async () => {
+    const explanation = await explain(
+      gateway,
+      {
+        target: '/api/1.0/b/ACME/fund-data/fund-create',
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json', 'Content-Length': '99' },
+        body: '{}',
+      },
+      { token: good },
+    )
+    const { verdict, words } = explanation.checks.filter(({ clause }) => clause === 'C4.11').at(-1)!
+    expect(verdict).toBe('unknown')
+    expect(words).toMatch(/^The body is not read\..*not as long as Content-Length says/)
+  })
+
   it('C14.2 are not reached where nobody and no action is known', async () => {
     const { checks } = await explain(gateway, { target: '/api/1.0/b/ACME/nothing/at-all' })
     const verdicts = Object.fromEntries(checks.map(({ clause, verdict }) => [clause, verdict]))

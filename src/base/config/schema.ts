@@ -35,18 +35,18 @@ export type SchemaMark =
 
 export const MARK = 'x-postern'
 
-/** What else is known of a value that operators change. Only their tools read it; the published schema leaves it out. */
+/** Further facts about a value that operators change. Only their tools read it; the published schema leaves it out. */
 export interface MemberFacts {
   /** The name of its option, where it is not that of the member: of a list that of one item. */
   readonly option?: string
-  /** What help texts call a value of the option. */
+  /** The word for a value of the option in help texts. */
   readonly value?: string
   /**
    * Which changes give nothing to anybody (C12.1.4): `less`: a lower number, fewer items of a list, fewer entries of a map;
    * `more`: more items; `to`: the change to this value. Without it, every change may give something.
    */
   readonly takesAway?: 'less' | 'more' | { readonly to: unknown }
-  /** How it is changed, where no edit takes it. It is a hash, and no answer shows it. */
+  /** Set for a hash, which no answer shows and no edit takes: says how it is changed instead. */
   readonly hidden?: string
   /** Personal data or secrets: the audit trail names what changed, and not how. */
   readonly personal?: true

@@ -74,7 +74,7 @@ export class Fault extends Error {
     return (status === 400 || explains === true) && say !== undefined ? `${text} ${say}` : text
   }
 
-  /** The same, and what only the log has: for operators. */
+  /** The public text, followed by the parts that only operators may read. */
   get fullText(): string {
     const { say, detail } = this.facts
     return [this.publicText, say, detail]

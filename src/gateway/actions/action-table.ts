@@ -219,7 +219,7 @@ export const AREA_AT: Readonly<Record<string, number>> = { b: 4, f: 5 }
 
 const LEVELS: Readonly<Record<string, string>> = { b: 'business', f: 'fund' }
 
-/** C4.6, explained. */
+/** Describes the result of C4.6. */
 export function explainAction(
   actions: ActionTable<Route>,
   target: RequestTarget | undefined,

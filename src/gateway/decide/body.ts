@@ -48,7 +48,7 @@ export const NO_BODY: CallBody = { kind: 'none' }
 export const checkParameters = ({ query }: RequestTarget, { query: rule }: Operation): QueryValues =>
   rule === undefined ? NO_QUERY : rule.read(query)
 
-/** The first part of C4.11, explained. None of the query's values is repeated. */
+/** Describes the result of the first part of C4.11. None of the query's values is repeated. */
 export function explainParameters(
   operation: Operation | undefined,
   { fault }: CheckResult,
@@ -136,24 +136,23 @@ const TAKEN = {
   opaque: 'The body passes unread.',
 } as const
 
-/** The second and the last part of C4.11, explained. No part of the body is repeated. @param bytes how many there are */
+/** Describes the result of the second and the last part of C4.11. No part of the body is repeated. @param bytes how many there are */
 export function explainBody(
   head: Head,
   bytes: number,
   limit: number,
   operation: Operation | undefined,
   plan: BodyPlan | undefined,
-  { fault }: CheckResult,
+  { verdict, fault }: CheckResult,
 ): CheckDescription {
   const rule = operation?.body.kind
   const contentType = head.headers['content-type']
   const declared = declaredBody(head)
+  const taken = verdict === 'unknown' ? 'The body is not read.' : TAKEN[plan?.kind ?? 'none']
   return {
     facts: { contentType, declared, bytes, limit, rule, consumes: operation?.consumes, taken: plan?.kind },
     words:
-      rule === undefined
-        ? 'What body it takes is not known without the action.'
-        : (fault?.fullText ?? TAKEN[plan?.kind ?? 'none']),
+      rule === undefined ? 'What body it takes is not known without the action.' : (fault?.fullText ?? taken),
   }
 }
 

@@ -48,7 +48,7 @@ export function readTarget({ target, refusal }: Pick<Exchange, 'target' | 'refus
   return target
 }
 
-/** C4.1, explained. @param early what the limits ahead of the decision say; undefined if there are none */
+/** Describes the result of C4.1. @param early what the limits ahead of the decision say; undefined if there are none */
 export function explainRequest(
   { clientAddress, scheme }: Exchange,
   target: RequestTarget | undefined,
@@ -107,19 +107,18 @@ export function requireApiVersion({ segments }: RequestTarget): void {
   if (segments[1] !== API_VERSION) throw new Fault('unknown_api_version')
 }
 
-/** C4.3, explained. */
+/** Describes the result of C4.3. */
 export function explainVersion(
   target: RequestTarget | undefined,
   { verdict }: CheckResult,
 ): CheckDescription {
   const named = target?.segments[1]
   const what = named === undefined ? 'no API version' : `the API version ${named}`
+  const failed =
+    target === undefined ? 'The path is not known.' : `The path names ${what}; there is ${API_VERSION}.`
   return {
     facts: { named, known: [API_VERSION] },
-    words:
-      verdict === 'passed'
-        ? `API version ${API_VERSION}.`
-        : `The path names ${what}; there is ${API_VERSION}.`,
+    words: verdict === 'passed' ? `API version ${API_VERSION}.` : failed,
   }
 }
 
@@ -202,7 +201,7 @@ function checkProof(
   return proof.newerNonce
 }
 
-/** C4.4a, explained. The key is named by its thumbprint. */
+/** Describes the result of C4.4a. The key is named by its thumbprint. */
 export function explainProof(
   head: Head,
   principal: Principal | undefined,
@@ -426,7 +425,7 @@ export function refuseInPlaceMaintenance(
     throw refusal('place_maintenance', closure)
 }
 
-/** C4.2, and with it C4.9, explained. @param what the switches close, in words */
+/** Describes the result of C4.2; `explainPlaceClosure` uses it for C4.9. @param what the switches close, in words */
 export function explainClosure(
   closure: Closure | undefined,
   { clientAddress }: Exchange,
@@ -438,8 +437,8 @@ export function explainClosure(
   const { clients, retryAfter } = closure
   const closedBy = closure.closedBy.map((each) => ({
     ...each,
-    from: instant(each.from),
-    until: instant(each.until),
+    from: instantOfMs(each.from),
+    until: instantOfMs(each.until),
   }))
   const closed = `Closed by ${closure.closedBy.map(switchText).join('; ')}`
   const words = {
@@ -454,7 +453,7 @@ export function explainClosure(
   }
 }
 
-/** C4.9, explained. */
+/** Describes the result of C4.9. */
 export function explainPlaceClosure(
   switches: Switches,
   exchange: Exchange,
@@ -470,15 +469,15 @@ export function explainPlaceClosure(
   return explainClosure(closure, exchange, what, result)
 }
 
-const instant = (ms: number | undefined): string | undefined =>
+const instantOfMs = (ms: number | undefined): string | undefined =>
   ms === undefined ? undefined : new Date(ms).toISOString()
 
 function switchText({ scope, from, until, by, reason, source }: ClosedBy): string {
   const parts = [
     `the switch of ${scope}`,
     source === 'configuration' && 'in the configuration',
-    from !== undefined && `since ${instant(from)}`,
-    until !== undefined && `until ${instant(until)}`,
+    from !== undefined && `since ${instantOfMs(from)}`,
+    until !== undefined && `until ${instantOfMs(until)}`,
     by !== undefined && `by ${by}`,
     reason !== undefined && `(${reason})`,
   ]
@@ -501,7 +500,7 @@ export function negotiate(negotiation: Negotiation, { headers }: Head, operation
   return { kind: 'own', version: versions.defaultVersion, type }
 }
 
-/** C4.10, explained. */
+/** Describes the result of C4.10. */
 export function explainAccept(
   negotiation: Negotiation,
   { headers: { accept } }: Head,
@@ -557,7 +556,7 @@ export function checkUserinfo({ negotiation }: Runtime, head: Head, principal: P
   })
 }
 
-/** C6.3.1, explained. */
+/** Describes the result of C6.3.1. */
 export const explainUserinfo = (
   { method, headers: { accept } }: Head,
   principal: Principal | undefined,

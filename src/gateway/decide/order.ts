@@ -177,7 +177,7 @@ export const USERINFO_CHECK: Check = {
   ],
 }
 
-/** The check that this function makes. @throws Error for a name that is none of theirs: a defect */
+/** Finds a check by its step: the name of the function that makes it. @throws Error if no check has that step: a defect */
 export function checkOfStep(step: string): Check {
   const found = [...CHECKS, BACKEND_CHECK, USERINFO_CHECK].find((check) => check.step === step)
   if (found === undefined) throw new Error(`no check is made by ${step}`)

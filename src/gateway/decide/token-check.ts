@@ -175,13 +175,13 @@ export class TokenCheck implements IssuedTokens, CallTokens {
   }
 }
 
-/** What an explained call has shown of its caller. */
+/** The caller of an explained call: the token, the result of verifying it, and whom it names. */
 export interface ShownCaller {
   /** Undefined if the call shows nobody. */
   readonly verified: Principal | Fault | undefined
   /** It must not become part of a fact or a text. Undefined for a caller that is claimed in place of a token. */
   readonly token: string | undefined
-  /** Who calls; of a refused token, whom it claims. */
+  /** The caller. If the token is refused, the caller that it claims. */
   readonly principal: Principal | undefined
   /** Set if the caller was claimed, and not shown by a token. */
   readonly grant: ClaimedGrant | undefined
@@ -190,12 +190,12 @@ export interface ShownCaller {
 /** `b/ACME`, `f/ACME/SUPER1`. */
 export const targetTextOf = ({ target }: Principal): string | undefined => target && targetText(target)
 
-const instant = (seconds: unknown): string | undefined =>
+const instantOfSeconds = (seconds: unknown): string | undefined =>
   typeof seconds === 'number' && Math.abs(seconds) < 8e12 ? new Date(seconds * 1000).toISOString() : undefined
 
 type TokenParts = Pick<ReturnType<typeof parseCompactToken>, 'header' | 'payload'>
 
-/** What a token says of itself, unverified; undefined if it is no JWT. */
+/** The header and payload of a token, unverified; undefined if it is no JWT. */
 function partsOf(token: string | undefined): TokenParts | undefined {
   try {
     return token === undefined ? undefined : parseCompactToken(token)
@@ -204,7 +204,7 @@ function partsOf(token: string | undefined): TokenParts | undefined {
   }
 }
 
-/** C4.4, explained. No part of the token itself is among the facts. @param rule that revokes the caller's tokens */
+/** Describes the result of C4.4. No part of the token itself is among the facts. @param rule that revokes the caller's tokens */
 export function explainToken(
   shown: ShownCaller,
   rule: RevocationRule | undefined,
@@ -224,13 +224,13 @@ export function explainToken(
       issuer,
       audience,
       id,
-      notBefore: instant(nbf),
+      notBefore: instantOfSeconds(nbf),
       client: principal?.client,
       subject: principal?.isMachine ? undefined : principal?.subject,
       scope: principal?.scope,
       target: principal && targetTextOf(principal),
-      issuedAt: instant(principal?.issuedAt),
-      expiresAt: instant(principal?.expiresAt),
+      issuedAt: instantOfSeconds(principal?.issuedAt),
+      expiresAt: instantOfSeconds(principal?.expiresAt),
       verified: result.verdict === 'passed',
       problem,
       revokedBy:
@@ -266,7 +266,8 @@ function acceptedWords(principal: Principal, grant: ClaimedGrant | undefined): s
   const who = isMachine ? `machine ${client}` : `client ${client} for subject ${subject}`
   const target = targetTextOf(principal)
   const where = target === undefined ? 'without a target' : `for ${target}`
-  if (grant === undefined) return `The token of ${who}, ${where}, is valid until ${instant(expiresAt)}.`
+  if (grant === undefined)
+    return `The token of ${who}, ${where}, is valid until ${instantOfSeconds(expiresAt)}.`
   const dropped = grant.dropped.length === 0 ? '' : ` Not granted: ${grant.dropped.join(' ')}.`
   return `As claimed: ${who}, ${where}, with the scope ${scope}.${dropped}`
 }
@@ -339,7 +340,7 @@ function refusedWords(fault: Fault, parts: TokenParts | undefined, rule: Revocat
 }
 
 function timeText(seconds: unknown): string {
-  const time = instant(seconds)
+  const time = instantOfSeconds(seconds)
   return time === undefined ? '' : ` at ${time}`
 }
 

@@ -100,7 +100,7 @@ export async function explainCall(
 
 type DecidedKind = Exclude<Explanation['kind'], 'identity'>
 
-/** What the decision reads, and what is known beside it. */
+/** The input of the decision and of all checks. */
 interface Explained {
   readonly call: DescribedCall
   readonly kind: DecidedKind
@@ -108,7 +108,7 @@ interface Explained {
   readonly exchange: Exchange
   readonly shown: ShownCaller
   readonly early: EarlyPreview | undefined
-  /** What is left to the client; undefined if that is not known. */
+  /** The rate and the calls in flight that the client has left; undefined if that is not known. */
   readonly left: AdmissionPreview | undefined
   readonly catalogue: Catalogue
   /** The report-only area that the call is for. */

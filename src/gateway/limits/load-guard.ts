@@ -282,7 +282,7 @@ export const rateText = ({ left, burst, requests, per }: RateLeft): string =>
 const useText = ({ now, most }: Use, of: string): string =>
   most === undefined ? `${now} ${of}` : `${now} of ${most} ${of}`
 
-/** C4.5, explained. @param preview undefined if it is not known who calls */
+/** Describes the result of C4.5. @param preview undefined if it is not known who calls */
 export function explainRate(
   client: string | undefined,
   preview: AdmissionPreview | undefined,
@@ -297,7 +297,7 @@ export function explainRate(
   }
 }
 
-/** The rest of C4.5, explained. @param preview undefined if the backend has no limit */
+/** Describes the result of the rest of C4.5. @param preview undefined if the backend has no limit */
 export function explainBackend(
   backend: string | undefined,
   preview: BackendPreview | undefined,

@@ -1,4 +1,4 @@
-/** How `explain` and `try` are told of a call, and by whom: one that is asked about, and one that is made too. */
+/** Reads the call and its caller, for `explain` and `try`: from a command line, or from a request. */
 import { Buffer } from 'node:buffer'
 import type { AdminRequest } from '../operation/operation.ts'
 import { readBytes, type Terminal } from '../operation/terminal.ts'

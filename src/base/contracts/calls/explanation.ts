@@ -24,14 +24,14 @@ export interface DescribedCall {
 /** `not reached`: what it needs is not known. `unknown`: it depends on what is not asked, such as an issuer. */
 export type Verdict = 'passed' | 'failed' | 'not reached' | 'unknown'
 
-/** What a check has found, in facts and in words. The function that tells it stands beside the one that makes the check. */
+/** The findings of a check, as facts and as a sentence. The function that makes them is next to the check. */
 export interface CheckDescription {
   /** By name. Members that are undefined are not known. */
   readonly facts: Readonly<Record<string, unknown>>
   readonly words: string
 }
 
-/** How a check has ended, for what describes it. It is described also where it is not reached. */
+/** The result of a check. Its description gets it, also for a check that is not reached. */
 export interface CheckResult {
   readonly verdict: Verdict
   readonly fault: Fault | undefined
