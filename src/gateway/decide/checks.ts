@@ -288,7 +288,7 @@ export function requireScope({ scopes }: Principal, rule: ScopeRule): void {
   if (!satisfies(scopes, rule)) throw new Fault('insufficient_scope', { scope: rule.challenge })
 }
 
-/** C4.7, explained: values held, implied and missing, and the smallest set that would do (C14.3). */
+/** Describes the result of C4.7: values held, implied and missing, and the smallest set that would do (C14.3). */
 export function explainScope(
   principal: Principal | undefined,
   rule: ScopeRule | undefined,
@@ -353,7 +353,7 @@ function targets(target: Target | undefined, { business, fund }: NamedAction): b
   return target.level === 'business' || target.fund === fund
 }
 
-/** C4.8, explained: which of the 404s it is, which the wire does not say (C4.12). */
+/** Describes the result of C4.8: which of the 404s it is. The wire does not say it (C4.12). */
 export async function explainPlace(
   places: Places | undefined,
   principal: Principal | undefined,

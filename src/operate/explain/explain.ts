@@ -230,8 +230,8 @@ async function explainNew({ values, positionals, terminal, send, show }: Explain
   if (token !== undefined && (client !== undefined || user !== undefined))
     throw new UsageError('expected --token, or --client: not both')
   const call = await readTypedCall(positionals, values, terminal)
-  const shown = token === undefined ? undefined : (await readArgument(token, terminal)).trim()
-  const caller = { token: shown, client, user, target, scope }
+  const accessToken = token === undefined ? undefined : (await readArgument(token, terminal)).trim()
+  const caller = { token: accessToken, client, user, target, scope }
   const explanation = await requestExplanation(send, call, { ...caller, from, sent })
   show(explanation, explanationText)
   return exitOf(explanation.outcome)
