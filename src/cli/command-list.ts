@@ -2,7 +2,7 @@
  * All commands of `postern`, in the groups of its help, with what help and completion have to know. What they do is
  * loaded by `commands.ts`.
  */
-import type { NounName } from '../identity/directory/editors/nouns.ts'
+import type { NounName } from '../identity/directory/editors/record-kind.ts'
 import type { AdminOperation } from '../operate/operation/operation.ts'
 import { tableOf } from './operations.ts'
 import type { CommandTable } from './line/command.ts'

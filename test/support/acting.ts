@@ -1,8 +1,10 @@
 /** What editors of the directory plan, done at once: for tests that need what comes of it, and not how it is recorded. */
-import type { ClientEditor } from '../../src/identity/directory/editors/client-editor.ts'
-import type { NounEditor } from '../../src/identity/directory/editors/editors.ts'
-import type { EndedLoss, PlannedAdd, PlannedStep } from '../../src/identity/directory/editors/editing.ts'
-import type { UserEditor } from '../../src/identity/directory/editors/user-editor.ts'
+import { planSecret } from '../../src/identity/directory/editors/client.ts'
+import type { EndedLoss, PlannedStep } from '../../src/identity/directory/editors/editing.ts'
+import type { RecordEditor } from '../../src/identity/directory/editors/record-editor.ts'
+import type { Switchable } from '../../src/identity/directory/editors/record-kind.ts'
+import { planPassword } from '../../src/identity/directory/editors/user.ts'
+import type { ClientRecord, UserRecord } from '../../src/identity/directory/records/schema.ts'
 
 type Plan<T> = () => Promise<PlannedStep<T>>
 
@@ -14,33 +16,27 @@ async function done<T>(plan: Plan<T>): Promise<T> {
   }
 }
 
-type Adding = Pick<NounEditor, 'show' | 'list' | 'plan' | 'planSwitch' | 'planRemoval'> & {
-  planAdd(written: never): Promise<PlannedAdd>
-}
-type Written<E extends Adding> = Parameters<E['planAdd']>[0]
-type RecordOf<E extends Adding> = Awaited<ReturnType<E['planAdd']>>['record']
-
-export const acting = <E extends Adding>(editor: E) => ({
+export const acting = <R extends Switchable>(editor: RecordEditor<R>) => ({
   editor,
-  async add(written: Written<E>) {
+  async add(written: object) {
     const planned = await editor.planAdd(written)
     const secret = await planned.commit()
-    return { record: planned.record as RecordOf<E>, warnings: planned.warnings, secret }
+    return { record: planned.record, warnings: planned.warnings, secret }
   },
-  show: (...args: Parameters<E['show']>) => editor.show(args[0]) as ReturnType<E['show']>,
-  list: (...args: Parameters<E['list']>) => editor.list(args[0]) as ReturnType<E['list']>,
-  plan: (...args: Parameters<E['plan']>) => editor.plan(args[0], args[1]),
+  show: (key: string) => editor.show(key),
+  list: (page: Parameters<typeof editor.list>[0]) => editor.list(page),
+  plan: (...args: Parameters<typeof editor.plan>) => editor.plan(...args),
   disable: (key: string): Promise<readonly EndedLoss[]> => done(() => editor.planSwitch(key, true)),
   enable: (key: string): Promise<readonly EndedLoss[]> => done(() => editor.planSwitch(key, false)),
   remove: (key: string) => done(() => editor.planRemoval(key)),
 })
 
-export const actingOnClients = (editor: ClientEditor) => ({
+export const actingOnClients = (editor: RecordEditor<ClientRecord>) => ({
   ...acting(editor),
-  rotateSecret: (id: string, overlap: number) => done(() => editor.planSecret(id, overlap)),
+  rotateSecret: (id: string, overlap: number) => done(() => planSecret(editor, id, overlap)),
 })
 
-export const actingOnUsers = (editor: UserEditor) => ({
+export const actingOnUsers = (editor: RecordEditor<UserRecord>) => ({
   ...acting(editor),
-  setPassword: (username: string, password: unknown) => done(() => editor.planPassword(username, password)),
+  setPassword: (username: string, password: unknown) => done(() => planPassword(editor, username, password)),
 })

@@ -1,10 +1,8 @@
 import { Problems } from '../../src/base/config/problems.ts'
-import { ClientEditor } from '../../src/identity/directory/editors/client-editor.ts'
 import { compileDirectory } from '../../src/identity/directory/records/compile.ts'
 import { Hasher } from '../../src/identity/directory/hashing/hasher.ts'
-import { BusinessEditor, FundEditor, RoleEditor } from '../../src/identity/directory/editors/editors.ts'
+import { openEditors } from '../../src/identity/directory/editors/editors.ts'
 import type { EditingParts } from '../../src/identity/directory/editors/editing.ts'
-import { UserEditor } from '../../src/identity/directory/editors/user-editor.ts'
 import { systemClock } from '../../src/base/kernel/clock.ts'
 import { compileScopes } from '../../src/base/config/scopes/schema.ts'
 import type { Configuration } from '../../src/operate/settings/configuration.ts'
@@ -20,21 +18,22 @@ export async function directoryEditors(
   const catalogue = compileScopes(configuration.scopes, problems)
   const configured = await compileDirectory(configuration.directory, catalogue, problems)
   const { store, feed, tokenRevoker } = state
-  const parts = {
+  const editors = openEditors({
     store,
     feed,
     tokenRevoker,
     clock: systemClock,
     configured,
     catalogue,
+    hasher: new Hasher(),
     ...(pause && { pause }),
-  }
+  })
   return {
-    businesses: acting(new BusinessEditor(parts)),
-    funds: acting(new FundEditor(parts)),
-    roles: acting(new RoleEditor(parts)),
-    clients: actingOnClients(new ClientEditor(parts)),
-    users: actingOnUsers(new UserEditor({ ...parts, hasher: new Hasher() })),
+    businesses: acting(editors.business),
+    funds: acting(editors.fund),
+    roles: acting(editors.role),
+    clients: actingOnClients(editors.client),
+    users: actingOnUsers(editors.user),
   }
 }
 

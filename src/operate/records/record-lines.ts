@@ -1,6 +1,7 @@
 /** What is typed for `postern client`, `user`, `business`, `fund` and `role`, and what it prints (C11.5.1). */
-import { isMarkable } from '../../identity/directory/records/marks.ts'
-import { type NounName, NOUNS, type Written } from '../../identity/directory/editors/nouns.ts'
+import type { Written } from '../../identity/directory/editors/editing.ts'
+import { RECORD_KINDS } from '../../identity/directory/editors/editors.ts'
+import type { RecordKind } from '../../identity/directory/editors/record-kind.ts'
 import { newSecret } from '../../base/kernel/ids.ts'
 import { NO_STORE_NOW, OperationError } from '../operation/errors.ts'
 import {
@@ -23,80 +24,32 @@ import { byOption, endedLines, idLine, listLines, recordLines, showSecret } from
 import { printAll, printJson, readPassword, type Terminal } from '../operation/terminal.ts'
 import { type Argument, type Example, EXIT, type Options } from '../operation/verb.ts'
 
-/** In sentences of the help. */
-const ADDED: Readonly<Record<NounName, string>> = {
-  client: 'Add a client, and show its secret',
-  user: 'Add a user. The password is typed or piped in',
-  business: 'Add a business',
-  fund: 'Add a fund to a business of the store that lists its funds',
-  role: 'Add a role',
-}
-
-const SWITCHED: Readonly<Record<'disable' | 'enable' | 'remove', (noun: NounName) => string>> = {
-  disable: (noun) => DISABLED[noun],
-  enable: (noun) =>
-    `Let it be used again. What has ended stays so${isMarkable(noun) ? ', and what the configuration disables too' : ''}`,
+const SWITCHED: Readonly<Record<'disable' | 'enable' | 'remove', (kind: RecordKind) => string>> = {
+  disable: ({ texts }) => texts.disable,
+  enable: ({ marking }) =>
+    `Let it be used again. What has ended stays so${marking ? ', and what the configuration disables too' : ''}`,
   remove: () => 'Remove it, and end what it holds, consents too. Its name may be given again',
-}
-
-const DISABLED: Readonly<Record<NounName, string>> = {
-  client:
-    'Refuse all its requests and revoke its tokens, in every process within a second. Also one of the configuration',
-  user: 'Refuse all logins, and end tokens and sessions, in every process within a second. Also one of the configuration',
-  business: 'Refuse all calls and tokens for it, and end what was issued for it; consents stay',
-  fund: 'Refuse all calls and tokens for it',
-  role: 'Users with this role may do nothing at the business, from their next token on',
 }
 
 const EDIT_NOTES = [
   'What is not given stays. A list replaces the whole list before. An empty value empties a list, or removes a value. What was issued beyond what is left ends, and the command tells what.',
 ]
 
-interface Samples {
-  /** A name, as it is typed. */
-  readonly name: string
-  readonly add: string
-  readonly edit: string
-  readonly list: string
+function example({ noun, texts }: RecordKind, verb: string, more: string, does: string): Example {
+  return {
+    line: ['postern', noun, verb, texts.samples.name, more].filter((word) => word !== '').join(' '),
+    does,
+  }
 }
 
-/** The values in the examples. */
-const SAMPLES: Readonly<Record<NounName, Samples>> = {
-  client: {
-    name: 'tally',
-    add: "--kind customer --name Tally --business ACME --scope 'openid fund.read'",
-    edit: "--scope 'openid fund.read'",
-    list: '--prefix ta',
-  },
-  user: {
-    name: 'dora',
-    add: '--customer tally --access ACME=Read-only < password.txt',
-    edit: '--access ACME=Administrator --claim email=dora@example.com',
-    list: '--all --json',
-  },
-  business: { name: 'INITECH', add: '--name Initech', edit: "--name 'Initech Ltd'", list: '--limit 20' },
-  fund: { name: 'INITECH SUPER1', add: "--name 'Super One'", edit: "--name 'Super 1'", list: 'INITECH' },
-  role: {
-    name: 'Clerk',
-    add: "--scope 'fund.read business.fund.list'",
-    edit: '--scope fund.read',
-    list: '--json',
-  },
-}
-
-function example(noun: NounName, verb: string, more: string, does: string): Example {
-  const { name } = SAMPLES[noun]
-  return { line: ['postern', noun, verb, name, more].filter((word) => word !== '').join(' '), does }
-}
-
-const argumentsFor = (noun: NounName): readonly Argument[] =>
-  NOUNS[noun].names.map((name) => ({ name: name.toUpperCase() }))
+const argumentsFor = ({ names }: RecordKind): readonly Argument[] =>
+  names.map((name) => ({ name: name.toUpperCase() }))
 
 const paramsOf = (
-  noun: NounName,
+  { names }: RecordKind,
   { positionals }: Pick<Typed, 'positionals'>,
 ): Readonly<Record<string, string>> =>
-  Object.fromEntries(positionals.map((name, at) => [NOUNS[noun].names[at] ?? '', name]))
+  Object.fromEntries(positionals.map((name, at) => [names[at] ?? '', name]))
 
 const nameOf = ({ positionals }: Pick<Typed, 'positionals'>): string => positionals.join('/')
 
@@ -105,7 +58,7 @@ const STORE_SILENT =
 
 /** The message about a refused operation on a record: its problems by option. */
 const refusedFor =
-  (noun: NounName) =>
+  (kind: RecordKind) =>
   ({
     status,
     error,
@@ -114,12 +67,12 @@ const refusedFor =
   }: OperationError): { readonly message: string; readonly code: number } => {
     if (error === NO_STORE_NOW) return { message: STORE_SILENT, code: EXIT.failed }
     if (status !== 400) return { message, code: EXIT.failed }
-    const lines = problems.map((problem) => `  ${byOption(problem, optionNames(noun))}`)
-    return { message: [`The ${noun} has problems.`, ...lines].join('\n'), code: EXIT.refused }
+    const lines = problems.map((problem) => `  ${byOption(problem, optionNames(kind))}`)
+    return { message: [`The ${kind.noun} has problems.`, ...lines].join('\n'), code: EXIT.refused }
   }
 
-const warn = (noun: NounName, warnings: readonly string[], { stderr }: Terminal): void => {
-  for (const warning of warnings) stderr.write(`postern: ${byOption(warning, optionNames(noun))} (warning)\n`)
+const warn = (kind: RecordKind, warnings: readonly string[], { stderr }: Terminal): void => {
+  for (const warning of warnings) stderr.write(`postern: ${byOption(warning, optionNames(kind))} (warning)\n`)
 }
 
 interface Added {
@@ -162,46 +115,49 @@ async function addClient(session: CommandSession, input: OperationInput): Promis
   return added
 }
 
-async function addOther(noun: NounName, session: CommandSession, input: OperationInput): Promise<Added> {
+async function addOther(kind: RecordKind, session: CommandSession, input: OperationInput): Promise<Added> {
   const added = await session.send<Added>(session.operation, input)
-  warn(noun, added.warnings, session.terminal)
-  const subject = noun === 'user' ? ` with the subject ${String(added.record['subject'])}` : ''
-  session.show({ record: added.record }, () => `${nameOf(session)}: added${subject}\n`)
+  warn(kind, added.warnings, session.terminal)
+  const { subject } = added.record
+  session.show({ record: added.record }, () => {
+    const withSubject = typeof subject === 'string' ? ` with the subject ${subject}` : ''
+    return `${nameOf(session)}: added${withSubject}\n`
+  })
   return added
 }
 
-export const addLine = (noun: NounName): CommandLine =>
+export const addLine = (kind: RecordKind): CommandLine =>
   commandLine({
-    words: [`${noun} add`],
-    summary: ADDED[noun],
-    arguments: argumentsFor(noun),
-    options: argumentsOf(optionsOf(noun)),
-    examples: [example(noun, 'add', SAMPLES[noun].add, `add a ${noun} to the store`)],
-    refused: refusedFor(noun),
+    words: [`${kind.noun} add`],
+    summary: kind.texts.add,
+    arguments: argumentsFor(kind),
+    options: argumentsOf(optionsOf(kind)),
+    examples: [example(kind, 'add', kind.texts.samples.add, `add a ${kind.noun} to the store`)],
+    refused: refusedFor(kind),
     run: async (session) => {
       const { terminal, values } = session
-      const given = givenRecord(optionsOf(noun), values)
-      const names = paramsOf(noun, session)
-      const secrets = noun === 'user' ? { password: await readPassword(terminal, true) } : {}
-      const within = NOUNS[noun].names.slice(0, -1)
+      const given = givenRecord(optionsOf(kind), values)
+      const names = paramsOf(kind, session)
+      const secrets = kind.clearText ? { password: await readPassword(terminal, true) } : {}
+      const within = kind.names.slice(0, -1)
       const params = Object.fromEntries(Object.entries(names).filter(([name]) => within.includes(name)))
       const named = Object.fromEntries(Object.entries(names).filter(([name]) => !within.includes(name)))
       const input = { params, body: { ...given, ...named, ...secrets } }
-      if (noun !== 'client') await addOther(noun, session, input)
-      else warn(noun, (await addClient(session, input)).warnings, terminal)
+      if (kind.secrets === undefined) await addOther(kind, session, input)
+      else warn(kind, (await addClient(session, input)).warnings, terminal)
       return EXIT.done
     },
   })
 
-export const showLine = (noun: NounName): CommandLine =>
+export const showLine = (kind: RecordKind): CommandLine =>
   commandLine({
-    words: [`${noun} show`],
-    summary: `Show a ${noun}, without hashes`,
-    arguments: argumentsFor(noun),
+    words: [`${kind.noun} show`],
+    summary: `Show a ${kind.noun}, without hashes`,
+    arguments: argumentsFor(kind),
     options: {},
-    examples: [example(noun, 'show', '', 'show it')],
-    refused: refusedFor(noun),
-    input: (typed) => ({ params: paramsOf(noun, typed) }),
+    examples: [example(kind, 'show', '', 'show it')],
+    refused: refusedFor(kind),
+    input: (typed) => ({ params: paramsOf(kind, typed) }),
     text: (record: Written) => recordLines(record).join(''),
   })
 
@@ -255,22 +211,22 @@ async function editRecord(
   throw new OperationError(`"${nameOf(session)}" is being changed by somebody else; try again`)
 }
 
-export const editLine = (noun: NounName, show: SharedOperation): CommandLine =>
+export const editLine = (kind: RecordKind, show: SharedOperation): CommandLine =>
   commandLine({
-    words: [`${noun} edit`],
-    summary: `Change a ${noun} of the store`,
+    words: [`${kind.noun} edit`],
+    summary: `Change a ${kind.noun} of the store`,
     notes: EDIT_NOTES,
-    arguments: argumentsFor(noun),
-    options: argumentsOf(editOptionsOf(noun)),
-    examples: [example(noun, 'edit', SAMPLES[noun].edit, 'change this, and leave the rest')],
-    refused: refusedFor(noun),
+    arguments: argumentsFor(kind),
+    options: argumentsOf(editOptionsOf(kind)),
+    examples: [example(kind, 'edit', kind.texts.samples.edit, 'change this, and leave the rest')],
+    refused: refusedFor(kind),
     run: async (session) => {
-      const changes = givenChanges(editOptionsOf(noun), session.values)
-      const edited = await editRecord(session, show, paramsOf(noun, session), changes)
+      const changes = givenChanges(editOptionsOf(kind), session.values)
+      const edited = await editRecord(session, show, paramsOf(kind, session), changes)
       const { record, changed, ended, warnings } = edited
-      warn(noun, warnings, session.terminal)
+      warn(kind, warnings, session.terminal)
       const name = nameOf(session)
-      const options = optionNames(noun)
+      const options = optionNames(kind)
       const members = changed.map((member) => options[member] ?? member).join(', ')
       const first = changed.length === 0 ? `${name}: as it was\n` : `${name}: changed: ${members}\n`
       session.show({ record, changed, ended }, () => [first, ...endedLines(name, ended)].join(''))
@@ -289,15 +245,15 @@ const doneText = (verb: string, { disabled, source }: Written): string =>
     ? 'its mark is removed, but the configuration disables it still: enable it there'
     : `${verb}d`
 
-export const stateLine = (noun: NounName, verb: 'disable' | 'enable' | 'remove'): CommandLine =>
+export const stateLine = (kind: RecordKind, verb: 'disable' | 'enable' | 'remove'): CommandLine =>
   commandLine({
-    words: [`${noun} ${verb}`],
-    summary: SWITCHED[verb](noun),
-    arguments: argumentsFor(noun),
+    words: [`${kind.noun} ${verb}`],
+    summary: SWITCHED[verb](kind),
+    arguments: argumentsFor(kind),
     options: {},
-    examples: [example(noun, verb, '', `${verb} it`)],
-    refused: refusedFor(noun),
-    input: (typed) => ({ params: paramsOf(noun, typed) }),
+    examples: [example(kind, verb, '', `${verb} it`)],
+    refused: refusedFor(kind),
+    input: (typed) => ({ params: paramsOf(kind, typed) }),
     json: (_answer: Switched, typed) => ({ [`${verb}d`]: nameOf(typed) }),
     text: ({ record = {}, ended = [] }: Switched, typed) =>
       [`${nameOf(typed)}: ${doneText(verb, record)}\n`, ...endedLines(nameOf(typed), ended)].join(''),
@@ -322,17 +278,17 @@ interface RecordPage {
 type Pages = (query: Readonly<Record<string, string | undefined>>) => Promise<RecordPage>
 
 async function printPage(
-  noun: NounName,
+  kind: RecordKind,
   { values, terminal }: CommandSession<typeof LIST_OPTIONS>,
   pages: Pages,
 ): Promise<void> {
   const { limit = ROWS, after } = values
   const { items, next } = await pages({ limit, after })
   if (values.json === true) {
-    printJson({ [NOUNS[noun].plural]: items, ...(next !== undefined && { next }) }, terminal)
+    printJson({ [kind.plural]: items, ...(next !== undefined && { next }) }, terminal)
     return
   }
-  await printAll(listLines(noun, items, true), terminal)
+  await printAll(listLines(kind, items, true), terminal)
   if (next !== undefined) terminal.stderr.write(`postern: more follow: --after ${JSON.stringify(next)}\n`)
 }
 
@@ -340,7 +296,7 @@ const jsonLine = (record: Written): string => `${JSON.stringify(record)}\n`
 
 /** The lines of every page. */
 async function* everyLine(
-  noun: NounName,
+  kind: RecordKind,
   { after: first, json }: { readonly after?: string | undefined; readonly json?: boolean | undefined },
   pages: Pages,
 ): AsyncGenerator<string> {
@@ -348,34 +304,34 @@ async function* everyLine(
   let isFirst = true
   do {
     const { items, next } = await pages({ limit: MOST_ROWS, after })
-    yield (json === true ? items.map(jsonLine) : listLines(noun, items, isFirst)).join('')
+    yield (json === true ? items.map(jsonLine) : listLines(kind, items, isFirst)).join('')
     after = next
     isFirst = false
   } while (after !== undefined)
 }
 
-export const listLine = (noun: NounName): CommandLine =>
+export const listLine = (kind: RecordKind): CommandLine =>
   commandLine({
-    words: [`${noun} list`],
-    summary: `List the ${NOUNS[noun].plural} of the configuration and of the store, page by page`,
-    arguments: argumentsFor(noun).slice(0, -1),
+    words: [`${kind.noun} list`],
+    summary: `List the ${kind.plural} of the configuration and of the store, page by page`,
+    arguments: argumentsFor(kind).slice(0, -1),
     options: LIST_OPTIONS,
-    examples: [{ line: `postern ${noun} list ${SAMPLES[noun].list}`, does: 'list some of them' }],
-    refused: refusedFor(noun),
+    examples: [{ line: `postern ${kind.noun} list ${kind.texts.samples.list}`, does: 'list some of them' }],
+    refused: refusedFor(kind),
     run: async (session) => {
       const { values, terminal, send, operation } = session
-      const params = paramsOf(noun, session)
+      const params = paramsOf(kind, session)
       const pages: Pages = async (query) => {
         // An empty text is no key, and the beginning of every one.
         const given = { ...query, prefix: values.prefix || undefined, after: query['after'] || undefined }
         const page = await send<Readonly<Record<string, unknown>>>(operation, { params, query: given })
         return {
-          items: page[NOUNS[noun].plural] as readonly Written[],
+          items: page[kind.plural] as readonly Written[],
           next: page['next'] as string | undefined,
         }
       }
-      if (values.all === true) await printAll(everyLine(noun, values, pages), terminal)
-      else await printPage(noun, session, pages)
+      if (values.all === true) await printAll(everyLine(kind, values, pages), terminal)
+      else await printPage(kind, session, pages)
       return EXIT.done
     },
   })
@@ -383,7 +339,7 @@ export const listLine = (noun: NounName): CommandLine =>
 export const ROTATE_SECRET_LINE: CommandLine = commandLine({
   words: ['client rotate-secret'],
   summary: 'Make another secret of a client. The old one stays valid for the overlap',
-  arguments: argumentsFor('client'),
+  arguments: argumentsFor(RECORD_KINDS.client),
   options: {
     overlap: {
       type: 'string',
@@ -391,13 +347,13 @@ export const ROTATE_SECRET_LINE: CommandLine = commandLine({
       help: 'How long the old secret stays valid; 0s: not at all. Default: 1d',
     },
   },
-  examples: [example('client', 'rotate-secret', '--overlap 7d', 'both secrets work for a week')],
-  refused: refusedFor('client'),
+  examples: [example(RECORD_KINDS.client, 'rotate-secret', '--overlap 7d', 'both secrets work for a week')],
+  refused: refusedFor(RECORD_KINDS.client),
   run: async (session) => {
     const { overlap } = session.values
     const body = overlap === undefined ? {} : { overlap }
     const rotated = await bringSecret<Pick<Added, 'record'>>(session, {
-      params: paramsOf('client', session),
+      params: paramsOf(RECORD_KINDS.client, session),
       body,
     })
     const ends = rotated?.record['oldSecretEndsAt']
@@ -413,16 +369,16 @@ export const ROTATE_SECRET_LINE: CommandLine = commandLine({
 export const SET_PASSWORD_LINE: CommandLine = commandLine({
   words: ['user set-password'],
   summary: 'Change the password, typed or piped in. The user must log in again everywhere',
-  arguments: argumentsFor('user'),
+  arguments: argumentsFor(RECORD_KINDS.user),
   options: {},
   examples: [
-    example('user', 'set-password', '', 'ask for the password'),
-    example('user', 'set-password', '< password.txt', 'read it from a file'),
+    example(RECORD_KINDS.user, 'set-password', '', 'ask for the password'),
+    example(RECORD_KINDS.user, 'set-password', '< password.txt', 'read it from a file'),
   ],
-  refused: refusedFor('user'),
+  refused: refusedFor(RECORD_KINDS.user),
   run: async (session) => {
     const password = await readPassword(session.terminal, true)
-    const input = { params: paramsOf('user', session), body: { password } }
+    const input = { params: paramsOf(RECORD_KINDS.user, session), body: { password } }
     const { ended } = await session.send<Pick<Edited, 'ended'>>(session.operation, input)
     const username = nameOf(session)
     session.show({ username, changed: ['password'], ended }, () =>

@@ -1,14 +1,8 @@
-/** The options of `postern NOUN add` and `postern NOUN edit`: made from the schema of the noun's records. */
+/** The options of `postern NOUN add` and `postern NOUN edit`: made from the schema of its records. */
 import { Buffer } from 'node:buffer'
 import { mapItem, MARK, type SchemaView, wordsOf } from '../../base/config/schema.ts'
-import type { ChangesOf } from '../../identity/directory/editors/editing.ts'
-import {
-  isFixed,
-  memberFactsOf,
-  type NounName,
-  NOUNS,
-  type Written,
-} from '../../identity/directory/editors/nouns.ts'
+import type { ChangesOf, Written } from '../../identity/directory/editors/editing.ts'
+import { isFixed, memberFactsOf, type RecordKind } from '../../identity/directory/editors/record-kind.ts'
 import { applyMergePatch, parseJson } from '../../base/http/body/json.ts'
 import { faultOfSecret, readValue } from '../../base/files/text-file.ts'
 import { reasonInWords } from '../../base/kernel/thrown.ts'
@@ -17,7 +11,7 @@ import { type Options, UsageError } from '../operation/verb.ts'
 /** How a member is written: `--flag`, `--text x`, `--item x --item y`, `--pair k=v`, `--tree a.b=v`, `--secret k=FILE`, `--keys FILE`. */
 type Shape = 'flag' | 'text' | 'list' | 'map' | 'tree' | 'files' | 'keys'
 
-export interface NounOption {
+export interface MemberOption {
   readonly member: string
   /** The name without the dashes. */
   readonly name: string
@@ -46,16 +40,16 @@ function valueOf(view: SchemaView, words: readonly string[] | undefined): string
   return view.value ?? (view.type === 'object' ? 'NAME=VALUE' : 'TEXT')
 }
 
-/** All options of a noun, except its names. Members that `disable` and `enable` switch have no option. */
-export const optionsOf = (noun: NounName): readonly NounOption[] =>
-  Object.entries(memberFactsOf(NOUNS[noun]))
+/** All options of a kind of record, except its names. Members that `disable` and `enable` switch have no option. */
+export const optionsOf = (kind: RecordKind): readonly MemberOption[] =>
+  Object.entries(memberFactsOf(kind))
     .filter(([member, { hidden, retired }]) => {
-      const isElsewhere = member === 'disabled' || NOUNS[noun].names.includes(member)
+      const isElsewhere = member === 'disabled' || kind.names.includes(member)
       return !isElsewhere && hidden === undefined && retired !== true
     })
     .flatMap(([member, view]) => {
       const words = wordsOf(view.items ?? view)?.map(String)
-      const option: NounOption = {
+      const option: MemberOption = {
         member,
         name: view.option ?? kebab(member),
         shape: shapeOf(view),
@@ -67,7 +61,7 @@ export const optionsOf = (noun: NounName): readonly NounOption[] =>
     })
 
 /** The option that gives a member secrets: they are in files, because others may see what is typed. */
-const secretsBeside = (option: NounOption): NounOption => ({
+const secretsBeside = (option: MemberOption): MemberOption => ({
   ...option,
   name: `${option.name}-file`,
   shape: 'files',
@@ -76,11 +70,11 @@ const secretsBeside = (option: NounOption): NounOption => ({
 })
 
 /** The options that an edit takes: members that never change are left out. */
-export const editOptionsOf = (noun: NounName): readonly NounOption[] =>
-  optionsOf(noun).filter(({ member }) => !isFixed(NOUNS[noun], member))
+export const editOptionsOf = (kind: RecordKind): readonly MemberOption[] =>
+  optionsOf(kind).filter(({ member }) => !isFixed(kind, member))
 
 /** The options as a table has them. */
-export const argumentsOf = (options: readonly NounOption[]): Options =>
+export const argumentsOf = (options: readonly MemberOption[]): Options =>
   Object.fromEntries(
     options.map(({ name, shape, value, description, words }) => [
       name,
@@ -127,7 +121,7 @@ function treeOf(option: string, given: readonly string[]): Tree {
 const itemsOf = (member: string, given: readonly string[]): readonly string[] =>
   member === 'scopes' ? given.flatMap((value) => value.split(' ')) : given
 
-const READ: Readonly<Record<Shape, (given: unknown, option: NounOption) => unknown>> = {
+const READ: Readonly<Record<Shape, (given: unknown, option: MemberOption) => unknown>> = {
   flag: (given) => given,
   text: (given) => given,
   list: (given, { member }) => itemsOf(member, given as readonly string[]).filter((item) => item !== ''),
@@ -188,7 +182,7 @@ function keysIn(option: string, file: string): readonly unknown[] {
  *
  * @throws UsageError
  */
-export function givenRecord(options: readonly NounOption[], values: Written): Written {
+export function givenRecord(options: readonly MemberOption[], values: Written): Written {
   const record: Record<string, unknown> = {}
   for (const option of options) {
     const { member, name, shape } = option
@@ -234,7 +228,7 @@ const CHANGED: Readonly<Record<Shape, (read: unknown, before: unknown) => unknow
  *
  * @throws UsageError if nothing is given
  */
-export function givenChanges(options: readonly NounOption[], values: Written): ChangesOf {
+export function givenChanges(options: readonly MemberOption[], values: Written): ChangesOf {
   const read = givenRecord(options, values)
   if (Object.keys(read).length === 0) throw new UsageError('expected an option that says what changes')
   return (before) =>
@@ -246,7 +240,7 @@ export function givenChanges(options: readonly NounOption[], values: Written): C
 }
 
 /** The option of each member, to name it in problems. */
-export const optionNames = (noun: NounName): Readonly<Record<string, string>> =>
+export const optionNames = (kind: RecordKind): Readonly<Record<string, string>> =>
   Object.fromEntries(
-    optionsOf(noun).flatMap(({ member, name, shape }) => (shape === 'files' ? [] : [[member, name]])),
+    optionsOf(kind).flatMap(({ member, name, shape }) => (shape === 'files' ? [] : [[member, name]])),
   )

@@ -1,8 +1,7 @@
 /** The schemas of the directory's records, for the admin API's OpenAPI document: made from those of the configuration. */
 import { mapItem, MARK, type SchemaView, viewOf, wordsOf } from '../../base/config/schema.ts'
-import { PASSWORD_LENGTH } from '../../identity/directory/hashing/hasher.ts'
-import { isMarkable } from '../../identity/directory/records/marks.ts'
-import { memberFactsOf, type Noun, type NounName, NOUNS } from '../../identity/directory/editors/nouns.ts'
+import { RECORD_KINDS } from '../../identity/directory/editors/editors.ts'
+import { memberFactsOf, type RecordKind } from '../../identity/directory/editors/record-kind.ts'
 import { meantBy } from '../operation/conditions.ts'
 import {
   type AdminRequest,
@@ -12,7 +11,7 @@ import {
   type Schema,
   textSchema,
 } from '../operation/operation.ts'
-import type { MeantRecord, RecordAt } from './record-changes.ts'
+import type { MeantRecord, RecordAt } from './recorded-step.ts'
 
 const objectOf = (view: SchemaView): Schema => {
   const map = mapItem(view)
@@ -63,9 +62,9 @@ const jsonSchemaOf = (view: SchemaView): Schema => ({
   ...(view.description !== undefined && { description: `${view.description}${expectedOf(view)}` }),
 })
 
-const ownMembers = (noun: Noun): Members =>
+const ownMembers = (kind: RecordKind): Members =>
   Object.fromEntries(
-    Object.entries(memberFactsOf(noun))
+    Object.entries(memberFactsOf(kind))
       .filter(([, { hidden, retired }]) => hidden === undefined && retired !== true)
       .map(([name, view]) => [name, jsonSchemaOf(view)]),
   )
@@ -89,38 +88,37 @@ const MARKABLE: Members = {
   },
 }
 
-const OF_CLIENT: Members = {
+const SECRETS: Members = {
   validSecrets: count('Its secrets that are valid now.'),
   oldSecretEndsAt: textSchema('During a rotation: when the old secret ends.', { format: 'date-time' }),
 }
 
 /** A record as it is shown. */
-export const shownSchema = (what: NounName): Schema =>
+export const shownSchema = (kind: RecordKind): Schema =>
   members(
     {
-      ...ownMembers(NOUNS[what]),
-      ...(what === 'client' && OF_CLIENT),
-      ...(isMarkable(what) ? MARKABLE : { source: SOURCE }),
+      ...ownMembers(kind),
+      ...(kind.secrets && SECRETS),
+      ...(kind.marking ? MARKABLE : { source: SOURCE }),
     },
-    [...NOUNS[what].names, 'source'],
+    [...kind.names, 'source'],
   )
 
-export const PASSWORD: Schema = {
-  type: 'string',
-  minLength: PASSWORD_LENGTH.least,
-  maxLength: PASSWORD_LENGTH.most,
-  description: 'The password as it is. Only its hash is stored.',
-}
+/** The members that are given in clear text. */
+export const clearTexts = ({ clearText = {} }: RecordKind): Members =>
+  Object.fromEntries(Object.entries(clearText).map(([name, facts]) => [name, { type: 'string', ...facts }]))
 
 /** The body of an addition. `given` are members that the path gives. */
-export function writtenSchema(what: NounName, given: readonly string[]): Schema {
-  const noun = NOUNS[what]
-  const all = { ...ownMembers(noun), ...(what === 'user' && { password: PASSWORD }) }
+export function writtenSchema(kind: RecordKind, given: readonly string[]): Schema {
+  const secret = clearTexts(kind)
+  const all = { ...ownMembers(kind), ...secret }
   const body = Object.fromEntries(Object.entries(all).filter(([name]) => !given.includes(name)))
-  // A new client has the grants of its kind, a new user a random subject, unless others are given.
-  const named = new Set([...required(viewOf(noun.schema)), ...(what === 'user' ? ['password'] : [])])
-  const needed = [...named].filter((name) => name in body && !['grants', 'subject'].includes(name))
-  return members(body, needed)
+  const named = new Set([...required(viewOf(kind.schema)), ...Object.keys(secret)])
+  const defaults = kind.defaults?.({}) ?? {}
+  return members(
+    body,
+    [...named].filter((name) => name in body && !(name in defaults)),
+  )
 }
 
 const nullable = (schema: Schema): Schema => {
@@ -130,26 +128,23 @@ const nullable = (schema: Schema): Schema => {
 }
 
 /** The body of an edit: `null` removes a member, or makes it the default. */
-export const patchSchema = (what: NounName): Schema => {
-  const entries = Object.entries(ownMembers(NOUNS[what])).map(([name, schema]) => [
+export const patchSchema = (kind: RecordKind): Schema => {
+  const entries = Object.entries(ownMembers(kind)).map(([name, schema]) => [
     name,
     nullable({ ...schema, required: [] }),
   ])
   return members(Object.fromEntries(entries) as Members)
 }
 
+export const withinOf = ({ names }: Pick<RecordKind, 'names'>): readonly string[] => names.slice(0, -1)
+
 /** `/businesses/:business/funds`, without the last name. */
-export function collectionOf(noun: NounName): string {
-  const [parent, ...more] = NOUNS[noun].names
-  return more.length === 0
-    ? `/${NOUNS[noun].plural}`
-    : `/${NOUNS['business'].plural}/:${parent ?? ''}/${NOUNS[noun].plural}`
-}
+export const collectionOf = (kind: RecordKind): string =>
+  [...withinOf(kind).map((parent) => `/${RECORD_KINDS.business.plural}/:${parent}`), `/${kind.plural}`].join(
+    '',
+  )
 
-export const recordPath = (noun: NounName): string =>
-  `${collectionOf(noun)}/:${NOUNS[noun].names.at(-1) ?? ''}`
-
-export const withinOf = (noun: NounName): readonly string[] => NOUNS[noun].names.slice(0, -1)
+export const recordPath = (kind: RecordKind): string => `${collectionOf(kind)}/:${kind.names.at(-1) ?? ''}`
 
 export const paramsOf = (names: readonly string[]): Members =>
   Object.fromEntries(names.map((name) => [name, textSchema(`The \`${name}\`, percent-encoded.`)]))
@@ -157,20 +152,20 @@ export const paramsOf = (names: readonly string[]): Members =>
 export const namesIn = (names: readonly string[], { params }: AdminRequest): readonly string[] =>
   names.map((name) => params[name] ?? '')
 
-export const atOf = (noun: NounName, request: AdminRequest): RecordAt => ({
-  noun,
-  names: namesIn(NOUNS[noun].names, request),
+export const atOf = (kind: RecordKind, request: AdminRequest): RecordAt => ({
+  kind,
+  names: namesIn(kind.names, request),
 })
 
 /** The record of a request, and what the request says of its version. */
-export const meantOf = (noun: NounName, request: AdminRequest): MeantRecord => ({
-  at: atOf(noun, request),
+export const meantOf = (kind: RecordKind, request: AdminRequest): MeantRecord => ({
+  at: atOf(kind, request),
   operator: request.operator,
   isMeant: meantBy(request),
 })
 
 /** Where a record is from now on. */
-export const locationOf = (noun: NounName, names: readonly string[]): string => {
+export const locationOf = (kind: RecordKind, names: readonly string[]): string => {
   const encoded = names.map((name) => encodeURIComponent(name))
-  return recordPath(noun).replaceAll(/:\w+/g, () => encoded.shift() ?? '')
+  return recordPath(kind).replaceAll(/:\w+/g, () => encoded.shift() ?? '')
 }

@@ -1,6 +1,7 @@
 /** The texts that the commands of the directory print of records, and of what a change has ended. */
 import { isDeepStrictEqual } from 'node:util'
-import type { NounName, Written } from '../../identity/directory/editors/nouns.ts'
+import type { Written } from '../../identity/directory/editors/editing.ts'
+import type { RecordKind } from '../../identity/directory/editors/record-kind.ts'
 import { reasonInWords } from '../../base/kernel/thrown.ts'
 import { OperationError } from '../operation/errors.ts'
 import {
@@ -34,41 +35,24 @@ const isSecret = (value: unknown): boolean => isDeepStrictEqual(value, { secret:
 const isTree = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-const member =
-  (name: string): Cell =>
-  (record) =>
-    textOf(record[name])
-
-const state: Cell = ({ disabled, locked }) =>
-  disabled === true ? 'disabled' : locked === true ? 'locked' : 'enabled'
-
-const secrets: Cell = ({ validSecrets, oldSecretEndsAt }) =>
-  typeof oldSecretEndsAt === 'string'
-    ? `${textOf(validSecrets)}, the old one until ${oldSecretEndsAt.slice(0, 19)}Z`
-    : textOf(validSecrets)
-
-const SOURCE = { SOURCE: member('source'), STATE: state } as const
-
-/** The columns of each list. */
-const COLUMNS: Readonly<Record<NounName, Readonly<Record<string, Cell>>>> = {
-  client: { ID: member('id'), KIND: member('kind'), ...SOURCE, SECRETS: secrets, NAME: member('name') },
-  user: {
-    USERNAME: member('username'),
-    ...SOURCE,
-    CUSTOMERS: member('customers'),
-    ACCESS: member('access'),
-    SUBJECT: member('subject'),
-  },
-  business: { CODE: member('code'), ...SOURCE, FUNDS: member('funds'), NAME: member('name') },
-  fund: { BUSINESS: member('business'), CODE: member('code'), ...SOURCE, NAME: member('name') },
-  role: { NAME: member('name'), ...SOURCE, SCOPES: member('scopes') },
+/** The cells that are no member. */
+const CELLS: Readonly<Record<string, Cell>> = {
+  state: ({ disabled, locked }) => (disabled === true ? 'disabled' : locked === true ? 'locked' : 'enabled'),
+  secrets: ({ validSecrets, oldSecretEndsAt }) =>
+    typeof oldSecretEndsAt === 'string'
+      ? `${textOf(validSecrets)}, the old one until ${oldSecretEndsAt.slice(0, 19)}Z`
+      : textOf(validSecrets),
 }
 
 /** A list below its headings; without them on a page that is not the first. */
-export function listLines(noun: NounName, rows: readonly Written[], isFirst: boolean): readonly string[] {
-  const columns = COLUMNS[noun]
-  const cells = rows.map((row) => Object.values(columns).map((cell) => cell(row)))
-  return rowLines(Object.keys(columns), cells).slice(isFirst ? 0 : 1)
+export function listLines(
+  { columns }: RecordKind,
+  rows: readonly Written[],
+  isFirst: boolean,
+): readonly string[] {
+  const cells = rows.map((row) => columns.map((column) => CELLS[column]?.(row) ?? textOf(row[column])))
+  const headings = columns.map((column) => column.toUpperCase())
+  return rowLines(headings, cells).slice(isFirst ? 0 : 1)
 }
 
 /** A record, one member in a line. */

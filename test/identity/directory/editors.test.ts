@@ -1,12 +1,11 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Principal } from '../../../src/base/contracts/people/principal.ts'
 import type { RevokedTokens } from '../../../src/base/contracts/records/tokens.ts'
-import { ClientEditor } from '../../../src/identity/directory/editors/client-editor.ts'
+import { openEditors } from '../../../src/identity/directory/editors/editors.ts'
 import { Hasher, verifySecret } from '../../../src/identity/directory/hashing/hasher.ts'
 import { StoredPeople } from '../../../src/identity/directory/records/people.ts'
 import { Roles, StoredDirectory, SUBJECT } from '../../../src/identity/directory/records/stored-directory.ts'
 import { DirectoryRefusal } from '../../../src/identity/directory/editors/editing.ts'
-import { UserEditor } from '../../../src/identity/directory/editors/user-editor.ts'
 import { ChangeFeed } from '../../../src/state/stores/feed/change-feed.ts'
 import { MemoryStore } from '../../../src/state/stores/sqlite/memory.ts'
 import { RevocationRules } from '../../../src/state/stores/feed/revocations.ts'
@@ -59,10 +58,10 @@ async function opened() {
   const stored = new StoredDirectory({ store, feed: serving.feed, clock })
   return {
     ...{ clock, store, serving, ended },
-    clients: actingOnClients(new ClientEditor(parts)),
-    users: actingOnUsers(new UserEditor(parts)),
+    clients: actingOnClients(openEditors(parts).client),
+    users: actingOnUsers(openEditors(parts).user),
     /** Beside people that live elsewhere. */
-    usersBeside: actingOnUsers(new UserEditor({ ...parts, peopleElsewhere: true })),
+    usersBeside: actingOnUsers(openEditors({ ...parts, peopleElsewhere: true }).user),
     people: new StoredPeople(stored, new Roles(configured.roles, stored), clock),
   }
 }

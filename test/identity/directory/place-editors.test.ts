@@ -1,13 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import type { RevokedTokens } from '../../../src/base/contracts/records/tokens.ts'
-import { ClientEditor } from '../../../src/identity/directory/editors/client-editor.ts'
 import { Hasher } from '../../../src/identity/directory/hashing/hasher.ts'
-import { BusinessEditor, FundEditor, RoleEditor } from '../../../src/identity/directory/editors/editors.ts'
+import { openEditors, RECORD_KINDS } from '../../../src/identity/directory/editors/editors.ts'
 import { DirectoryRefusal, type EditingParts } from '../../../src/identity/directory/editors/editing.ts'
-import { UserEditor } from '../../../src/identity/directory/editors/user-editor.ts'
 import { onlyLessens } from '../../../src/base/config/lessens.ts'
 import { viewOf } from '../../../src/base/config/schema.ts'
-import { type NounName, NOUNS } from '../../../src/identity/directory/editors/nouns.ts'
+import type { NounName } from '../../../src/identity/directory/editors/record-kind.ts'
 import { MemoryStore } from '../../../src/state/stores/sqlite/memory.ts'
 import { acting, actingOnClients, actingOnUsers } from '../../support/acting.ts'
 import { catalogue, makeDirectory } from '../../support/directory.ts'
@@ -39,13 +37,14 @@ async function opened(others: Pick<EditingParts, 'problemsOfValues'> = {}) {
     ...others,
   }
   const taken = () => steps.splice(0)
+  const editors = openEditors(parts)
   return {
     ...{ store, taken },
-    businesses: acting(new BusinessEditor(parts)),
-    funds: acting(new FundEditor(parts)),
-    roles: acting(new RoleEditor(parts)),
-    clients: actingOnClients(new ClientEditor(parts)),
-    users: actingOnUsers(new UserEditor(parts)),
+    businesses: acting(editors.business),
+    funds: acting(editors.fund),
+    roles: acting(editors.role),
+    clients: actingOnClients(editors.client),
+    users: actingOnUsers(editors.user),
   }
 }
 
@@ -288,7 +287,7 @@ describe('C11.5.1 clients and users of the store', () => {
 
 describe('C12.1.7 a change of a place', () => {
   const lessens = (noun: NounName, before: object, after: object) =>
-    onlyLessens(viewOf(NOUNS[noun].schema), before, after)
+    onlyLessens(viewOf(RECORD_KINDS[noun].schema), before, after)
 
   it('takes away if it closes or narrows, and gives otherwise', () => {
     const business = { code: 'A', name: 'A', funds: 'any', disabled: false }

@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import type { RevokedTokens } from '../../../src/base/contracts/records/tokens.ts'
-import { ClientEditor } from '../../../src/identity/directory/editors/client-editor.ts'
+import { openEditors, RECORD_KINDS } from '../../../src/identity/directory/editors/editors.ts'
 import { durationText, parseDuration } from '../../../src/base/kernel/units.ts'
 import { onlyLessens } from '../../../src/base/config/lessens.ts'
 import { viewOf } from '../../../src/base/config/schema.ts'
-import { changeFacts, NOUNS } from '../../../src/identity/directory/editors/nouns.ts'
+import { changeFacts } from '../../../src/identity/directory/editors/record-forms.ts'
+import { Hasher } from '../../../src/identity/directory/hashing/hasher.ts'
 import { MemoryStore } from '../../../src/state/stores/sqlite/memory.ts'
 import { actingOnClients } from '../../support/acting.ts'
 import { catalogue, makeDirectory } from '../../support/directory.ts'
@@ -21,7 +22,8 @@ async function opened() {
     return done
   }
   const clients = actingOnClients(
-    new ClientEditor({
+    openEditors({
+      hasher: new Hasher(),
       ...{ store, clock, catalogue, configured: await makeDirectory() },
       feed: {
         append: () => {
@@ -36,7 +38,7 @@ async function opened() {
         },
       },
       pause: () => Promise.resolve(),
-    }),
+    }).client,
   )
   const { secret } = await clients.add({
     ...{ id: 'acme', kind: 'customer', name: 'Acme', grants: ['password'], agreement: '2026-01-15' },
@@ -83,7 +85,7 @@ describe('C12.1.7 a planned change', () => {
       record: { disabled: false },
     })
     const removal = await editor.planRemoval('acme')
-    expect(await removal.commit(true)).toBe(true)
+    expect(await removal.commit(true)).toMatchObject([{ ended: { families: 1, codes: 2 } }])
     expect(steps.slice(1)).toEqual(['announced', { client: 'acme' }])
   })
 
@@ -103,7 +105,7 @@ describe('C12.1.7 a planned change', () => {
   ])('%j only takes away: %s', async (changes, expected) => {
     const { clients } = await opened()
     const { records } = await clients.plan('acme', () => changes)
-    expect(onlyLessens(viewOf(NOUNS.client.schema), records.before, records.after)).toBe(expected)
+    expect(onlyLessens(viewOf(RECORD_KINDS.client.schema), records.before, records.after)).toBe(expected)
   })
 })
 
@@ -111,7 +113,7 @@ describe('C12.1.7 the facts of a change', () => {
   it('of long lists are what was added and removed, and of very long ones the keys', () => {
     const items = Array.from({ length: 1000 }, (_, index) => `scope.${index}`)
     const facts = (after: readonly string[]) =>
-      changeFacts(NOUNS.client, {
+      changeFacts(RECORD_KINDS.client, {
         keys: ['scopes'],
         written: { before: { scopes: items }, after: { scopes: after } },
       })

@@ -9,6 +9,7 @@ import type { Clock } from '../../../base/kernel/clock.ts'
 import type { ReferableNames } from '../records/references.ts'
 import type { Directory } from '../records/compile.ts'
 import type { Loss } from '../records/holdings.ts'
+import type { Hasher } from '../hashing/hasher.ts'
 import { BUSINESS, ROLE } from '../records/schema.ts'
 import { findAll } from '../records/stored-directory.ts'
 
@@ -38,6 +39,9 @@ export interface EditingParts {
   /** The directory of the configuration: its names are taken, and new records may refer to it. */
   readonly configured: Directory
   readonly catalogue: Catalogue
+  readonly hasher: Pick<Hasher, 'hash'>
+  /** Whether `directory.people` finds further users. */
+  readonly peopleElsewhere?: boolean
   /** Seals what no copy of the store may tell. Absent where nothing is written. */
   readonly sealer?: Sealer | undefined
   /** The values of a business that operations name (C8.7), each with what names it first. */
@@ -72,17 +76,14 @@ export async function referable(
   }
 }
 
-export const alreadyThere = (what: string, key: string): DirectoryRefusal =>
-  new DirectoryRefusal(`There is a ${what} "${key}" already.`)
-
 export const changedByOthers = (key: string): DirectoryRefusal =>
   new DirectoryRefusal(`"${key}" is being changed by somebody else; try again`)
 
-/** A record in the form in which it is written, by key. */
-export type WrittenRecord = Readonly<Record<string, unknown>>
+/** A record, or some of its members, in the form in which it is written: durations have units. */
+export type Written = Readonly<Record<string, unknown>>
 
 /** The members to change. A member that is undefined removes the value of its key. */
-export type ChangesOf = (before: WrittenRecord) => WrittenRecord
+export type ChangesOf = (before: Written) => Written
 
 export interface Versions<T> {
   readonly before: T
@@ -98,7 +99,7 @@ export interface EndedLoss {
 export interface PlannedStep<T> {
   /** The version of the record as it is shown; undefined for one of the configuration, which may hide that of the store. */
   readonly version: number | undefined
-  readonly written: Pick<Versions<WrittenRecord>, 'before'>
+  readonly written: Pick<Versions<Written>, 'before'>
   /**
    * Does it, and ends everything issued that it no longer allows. It is in force everywhere when this resolves. Resolves with
    * undefined, and the record is as it was, if somebody else has changed it since this was planned. Rejects with Fault
@@ -112,7 +113,7 @@ export interface PlannedStep<T> {
 export interface PlannedChange extends PlannedStep<readonly EndedLoss[]> {
   /** As they are loaded: durations in milliseconds. */
   readonly records: Versions<object>
-  readonly written: Versions<WrittenRecord>
+  readonly written: Versions<Written>
   readonly keys: readonly string[]
   /** Warnings about anything in the record after the change that makes it useless or dangerous. */
   readonly warnings: readonly Problem[]
@@ -130,6 +131,8 @@ export interface UnshownSecret {
 
 export interface PlannedAdd<R = object> {
   readonly record: R
+  /** As it was given, with the members that the kind of record adds. */
+  readonly written: Written
   readonly warnings: readonly Problem[]
   readonly unshown?: UnshownSecret
   /**
@@ -139,7 +142,13 @@ export interface PlannedAdd<R = object> {
   commit(): Promise<string | undefined>
 }
 
-export interface FoundRecord<R> {
+/** How many secrets of a client are valid now, and when the old one of a rotation ends, in milliseconds since the epoch. */
+export interface SecretFacts {
+  readonly validSecrets: number
+  readonly oldSecretEndsAt?: number | undefined
+}
+
+export interface FoundRecord<R> extends Partial<SecretFacts> {
   readonly key: string
   /** `mark`: neither layer has it, only a mark: it is gone, or code of the operator's finds this user. */
   readonly source: 'configuration' | 'store' | 'mark'
@@ -148,10 +157,6 @@ export interface FoundRecord<R> {
   readonly version: number | undefined
   /** A mark disables it, even if the record does not. */
   readonly disabledByCommand?: true
-  /** How many secrets of a client are valid now. */
-  readonly validSecrets?: number
-  /** When the old secret of a rotation ends, in milliseconds since the epoch; undefined without a rotation. */
-  readonly oldSecretEndsAt?: number | undefined
 }
 
 export interface ListedPage<T> {

@@ -221,7 +221,7 @@ export const PASSWORD_LENGTH = { least: 12, most: 1024 } as const
 export const NO_PASSWORD = formatArgon2({ ...ARGON2_COST, salt: Buffer.alloc(16), tag: Buffer.alloc(32) })
 
 /** Reports what is wrong with a password, and never shows it. */
-export function isPassword(given: unknown, problems: Problems): given is string {
+export function isPassword(given: unknown, problems: Pick<Problems, 'error'>): given is string {
   const { least, most } = PASSWORD_LENGTH
   const length = typeof given === 'string' ? composed(given).length : 0
   if (typeof given === 'string' && length >= least && length <= most) return true

@@ -64,7 +64,7 @@ const mapped = <A, B>(map: ReadonlyMap<string, A>, to: (value: A) => B): Readonl
   new Map([...map].map(([key, value]) => [key, to(value)]))
 
 /** A whole directory, or a part of it. A store can switch a business off, a configuration cannot. */
-type HoldingParts = {
+export type HoldingParts = {
   readonly [K in 'clients' | 'users' | 'roles']?: Directory[K]
 } & {
   readonly businesses?: ReadonlyMap<
