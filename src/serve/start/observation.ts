@@ -40,6 +40,12 @@ export class Observation implements Disposable {
   readonly #sink: LogDestination
   #reportOnlyAreas = 0
 
+  /** Takes whole lines of a worker's log. `lost`: the number of lines that were dropped before them. */
+  readonly lines = (text: string, lost: number): void => {
+    if (lost > 0) this.#sink.lose?.(lost)
+    this.#sink.write(text)
+  }
+
   constructor(configuration: Configuration, { clock, logDestination }: ObservationOptions) {
     this.#sink = logDestination ?? standardOutput(gapLine(clock))
     this.#log = openLog(configuration.log, {
@@ -57,12 +63,6 @@ export class Observation implements Disposable {
     gauges.add(() => [reading(FAMILIES.reportOnlyAreas, this.#reportOnlyAreas)])
     const limit = memoryLimit()
     gauges.add(() => [reading(FAMILIES.memoryLimit, limit)])
-  }
-
-  /** Takes whole lines of a worker's log. `lost`: the number of lines that were dropped before them. */
-  lines(text: string, lost: number): void {
-    if (lost > 0) this.#sink.lose?.(lost)
-    this.#sink.write(text)
   }
 
   /**

@@ -29,7 +29,7 @@ export const messagesTo = (
 ): WorkerMessages => ({
   metrics: (deltas) => observation.exposition.absorb(deltas),
   calls: (counts) => observation.callHistory.absorb(counts),
-  lines: (text, lost) => observation.lines(text, lost),
+  lines: observation.lines,
   changed: () => undefined,
   rateUsage: () => undefined,
   trailHead: (head) => trailOwner?.report(head),
