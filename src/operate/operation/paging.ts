@@ -1,6 +1,5 @@
 /** Lists that are read page by page, in the order of their keys (C11.5). */
 import type { PageQuery } from '../../base/contracts/records/store.ts'
-import { byKey } from '../../base/kernel/key-order.ts'
 import { type Members, members, type Schema, textSchema } from './operation.ts'
 
 /** The most rows of one page, and the rows of one where the request names no number. */
@@ -55,14 +54,3 @@ export const pageBody = <T>(name: string, { rows, next }: Rows<T>): Readonly<Rec
   [name]: rows,
   ...(next !== undefined && { next }),
 })
-
-/** The page of a list that is in memory as a whole. `keyOf` gives a key that no other row has. */
-export function pageOfAll<T>(all: Iterable<T>, keyOf: (row: T) => string, page: PageQuery): Rows<T> {
-  const { after, limit, prefix = '' } = page
-  const fitting = Array.from(all, (row) => ({ row, key: keyOf(row) }))
-    .filter(({ key }) => key.startsWith(prefix) && (after === undefined || byKey(key, after) > 0))
-    .sort((one, other) => byKey(one.key, other.key))
-  const rows = fitting.slice(0, limit)
-  const next = fitting.length > rows.length ? rows.at(-1)?.key : undefined
-  return { rows: rows.map(({ row }) => row), next }
-}

@@ -25,8 +25,6 @@ export type Markable = keyof typeof MARKS
 
 const MARKABLE = Object.keys(MARKS) as readonly Markable[]
 
-export const isMarkable = (what: string): what is Markable => Object.hasOwn(MARKS, what)
-
 export const MARK_KINDS = Object.values(MARKS)
 
 /** The kind of the records that mark clients, or users. */
