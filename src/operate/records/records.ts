@@ -67,7 +67,7 @@ import {
   withinOf,
   writtenSchema,
 } from './record-schemas.ts'
-import { changeOf, doLatest, type MeantRecord, type RecordAt, doRecorded } from './recorded-step.ts'
+import { changeOf, doLatest, doRecorded, type MeantRecord, type RecordAt } from './recorded-step.ts'
 
 const WARNINGS: Schema = {
   type: 'array',
@@ -291,18 +291,14 @@ const remove = (kind: RecordKind): SharedOperation =>
       commands: [stateLine(kind, 'remove')],
     },
     async (context, request) => {
-      const { at, ...meant } = meantOf(kind, request)
-      const key = keyOfNames(at.names)
+      const meant = meantOf(kind, request)
+      const key = keyOfNames(meant.at.names)
       const editors = await context.editors()
-      await doLatest(
-        context,
-        { at, ...meant },
-        {
-          plan: () => editors[kind.noun].planRemoval(key),
-          gives: () => false,
-          change: (planned) => changeOf(at, 'removed', subjectOf(planned)),
-        },
-      )
+      await doLatest(context, meant, {
+        plan: () => editors[kind.noun].planRemoval(key),
+        gives: () => false,
+        change: (planned) => changeOf(meant.at, 'removed', subjectOf(planned)),
+      })
       return ok({ removed: key })
     },
   )

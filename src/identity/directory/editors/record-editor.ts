@@ -90,7 +90,7 @@ export class RecordEditor<R extends Switchable = Switchable> {
     const record = await this.#read(whole, problems)
     await kind.admit?.(record, parts)
     if ((await parts.store.find(kind.kind, key)) !== undefined) throw alreadyThere(kind.noun, key)
-    const value = { ...kind.beside, record: await this.#kept(record) }
+    const value = { record: await this.#kept(record), ...kind.beside }
     const entry = { value, ...(kind.indexes && { indexes: kind.indexes(record) }) }
     return {
       record,
