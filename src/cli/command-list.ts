@@ -75,7 +75,10 @@ const recordNotes = (noun: NounName): readonly string[] => [
 const RECORD_VERBS = ['add', 'show', 'edit', 'disable', 'enable', 'remove', 'list']
 
 const recordVerbs = (noun: NounName) => ({
-  operations: async () => (await import('../operate/records/records.ts')).recordOperations(noun),
+  operations: async () => {
+    const { RECORD_KINDS } = await import('../identity/directory/editors/editors.ts')
+    return (await import('../operate/records/records.ts')).recordOperations([RECORD_KINDS[noun]])
+  },
   verbs: [...RECORD_VERBS, 'rotate-secret', 'set-password'],
   notes: recordNotes(noun),
 })

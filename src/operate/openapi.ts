@@ -2,8 +2,9 @@
 import { AUDIT_OPERATIONS, REDACT } from './trail/audit.ts'
 import { IF_MATCH } from './operation/conditions.ts'
 import { CONFIGURATION_OPERATIONS, RELOAD } from './service/configuration.ts'
-import { RECORD_OPERATIONS } from './records/records.ts'
+import { recordOperations } from './records/records.ts'
 import { EXPLAIN_OPERATIONS } from './explain/explain.ts'
+import type { RecordKinds } from '../identity/directory/editors/record-kind.ts'
 import { KEY_OPERATIONS } from './service/keys.ts'
 import { LOCKOUT_OPERATIONS } from './revoke/lockouts.ts'
 import { MAINTENANCE_OPERATIONS } from './service/maintenance.ts'
@@ -257,8 +258,8 @@ export function describeAdminApi(routes: readonly AdminOperation[], version: str
   }
 }
 
-/** All routes, including the one for the OpenAPI document. `version` is that of the service. */
-export function adminRoutes(version: string): readonly AdminOperation[] {
+/** All routes, including the one for the OpenAPI document. `version` is that of the service, `kinds` are those of its records. */
+export function adminRoutes(version: string, kinds: RecordKinds): readonly AdminOperation[] {
   const routes: AdminOperation[] = [
     ...MAINTENANCE_OPERATIONS,
     RELOAD,
@@ -272,7 +273,7 @@ export function adminRoutes(version: string): readonly AdminOperation[] {
     ...KEY_OPERATIONS,
     ...TEST_TOKEN_OPERATIONS,
     ...EXPLAIN_OPERATIONS,
-    ...RECORD_OPERATIONS,
+    ...recordOperations(Object.values(kinds)),
     ...AUDIT_OPERATIONS,
     REDACT,
   ]

@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { hashSecret } from '../../src/identity/directory/hashing/hasher.ts'
 import { newSecret } from '../../src/base/kernel/ids.ts'
+import { RECORD_KINDS } from '../../src/identity/directory/editors/editors.ts'
 import { adminRoutes } from '../../src/operate/openapi.ts'
 import type { AdminOperation } from '../../src/operate/operation/operation.ts'
 import { ROLES } from '../../src/operate/settings/admin.ts'
@@ -102,7 +103,7 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
   describe: [{ told: [] }],
 }
 
-const ROUTES = adminRoutes('1').filter(({ needs }) => needs !== 'administer')
+const ROUTES = adminRoutes('1', RECORD_KINDS).filter(({ needs }) => needs !== 'administer')
 
 async function ask(
   { adminUrl }: StartedPostern,

@@ -3,7 +3,8 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemClock } from '../../src/base/kernel/clock.ts'
-import { RECORD_OPERATIONS } from '../../src/operate/records/records.ts'
+import { RECORD_KINDS } from '../../src/identity/directory/editors/editors.ts'
+import { recordOperations } from '../../src/operate/records/records.ts'
 import { planSqlite, sqliteFile } from '../../src/state/stores/schema.ts'
 import { SqliteStore } from '../../src/state/stores/sqlite/sqlite.ts'
 import { administered } from '../support/administered.ts'
@@ -188,7 +189,7 @@ describe('C11.5.1 the directory', () => {
       ),
       setPassword: { password: PASSWORD },
     }
-    for (const { method, path, operationId } of RECORD_OPERATIONS) {
+    for (const { method, path, operationId } of recordOperations(Object.values(RECORD_KINDS))) {
       const body = bodies[operationId] ?? (method === 'PATCH' ? {} : undefined)
       const answer = await call(method, path.replaceAll(/:\w+/g, 'stored'), { ...(body && { body }) })
       expect([operationId, answer.status, answer.body.error]).toEqual([

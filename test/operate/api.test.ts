@@ -4,6 +4,7 @@ import { NO_TRAIL } from '../../src/base/contracts/records/audit.ts'
 import { NO_HOLDINGS, type Holdings } from '../../src/identity/directory/records/holdings.ts'
 import { CLIENT } from '../../src/identity/directory/records/stored-directory.ts'
 import { Fault } from '../../src/base/kernel/faults.ts'
+import { RECORD_KINDS } from '../../src/identity/directory/editors/editors.ts'
 import { adminRoutes } from '../../src/operate/openapi.ts'
 import { startAdminListener } from '../../src/operate/listener.ts'
 import { Operators } from '../../src/operate/operation/operators.ts'
@@ -83,7 +84,7 @@ async function startApi(overrides: Partial<ServiceContext> = {}) {
     restart: () => Promise.resolve({ outcome: 'refused', problems: ['one process serves'] }),
     ...overrides,
   }
-  const routes = adminRoutes('1.2.3')
+  const routes = adminRoutes('1.2.3', RECORD_KINDS)
   const admin = await startAdminListener({
     config: { listen: '127.0.0.1:0', tokens: [] },
     operators: new Operators(TOKEN, [], clock),

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { systemClock } from '../../src/base/kernel/clock.ts'
 import { FolderKeys } from '../../src/identity/keys/signing/folder-keys.ts'
+import { RECORD_KINDS } from '../../src/identity/directory/editors/editors.ts'
 import { adminRoutes } from '../../src/operate/openapi.ts'
 import type { AdminOperation } from '../../src/operate/operation/operation.ts'
 import { administered, type Answered } from '../support/administered.ts'
@@ -23,7 +24,7 @@ import { answerJson, startUpstream } from '../support/start-upstream.ts'
 
 const EVERY: readonly Row[] = [...ROWS, ...FURTHER]
 
-const SHARED = adminRoutes('0.0.0').filter(({ runs }) => runs === 'service or here')
+const SHARED = adminRoutes('0.0.0', RECORD_KINDS).filter(({ runs }) => runs === 'service or here')
 const operationOf = ({ id }: Row): AdminOperation => {
   const found = SHARED.find(({ operationId }) => operationId === id)
   if (found === undefined) throw new Error(`there is no operation ${id}`)

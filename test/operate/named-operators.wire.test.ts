@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { hashSecret } from '../../src/identity/directory/hashing/hasher.ts'
 import { newSecret } from '../../src/base/kernel/ids.ts'
+import { RECORD_KINDS } from '../../src/identity/directory/editors/editors.ts'
 import { adminRoutes } from '../../src/operate/openapi.ts'
 import { ROLES } from '../../src/operate/settings/admin.ts'
 import type { Configuration } from '../../src/operate/settings/configuration.ts'
@@ -51,7 +52,7 @@ describe('C12.2.4 named operators', () => {
   it('may use the routes that their role has the right to, and no other; who is refused is recorded', async () => {
     const service = await serve()
     let refused = 0
-    for (const route of adminRoutes('1')) {
+    for (const route of adminRoutes('1', RECORD_KINDS)) {
       expect((await ask(service, undefined, route)).status).toBe(401)
       expect((await ask(service, newSecret(), route)).status).toBe(401)
       expect([401, 403]).not.toContain((await ask(service, ownTokenOf(service), route)).status)
@@ -84,7 +85,7 @@ describe('C12.2.4 named operators', () => {
   })
 
   it('with the right to view see status, maintenance and the description; no person, no explanation, no trail', () => {
-    const open = adminRoutes('1').filter(({ needs }) => needs === 'view')
+    const open = adminRoutes('1', RECORD_KINDS).filter(({ needs }) => needs === 'view')
     expect(open.map(({ method, path }) => `${method} ${path}`).sort()).toEqual([
       'GET /maintenance',
       'GET /openapi.json',
@@ -94,7 +95,7 @@ describe('C12.2.4 named operators', () => {
 
   it('need the right to administer for what tells of people or changes what they may: of every kind', () => {
     const personal = /^\/(sessions|families|consents|audit\/redact|keys\/rotate)/
-    const routes = adminRoutes('1').filter(({ path }) => personal.test(path))
+    const routes = adminRoutes('1', RECORD_KINDS).filter(({ path }) => personal.test(path))
     expect(routes).toHaveLength(8)
     for (const { needs, operationId } of routes)
       expect([operationId, needs]).toEqual([operationId, 'administer'])

@@ -1,9 +1,8 @@
 /** Secrets of clients: previewed and recorded before they are shown, then stored, and replaced by another one (C12.1.7). */
 import type { Written } from '../../identity/directory/editors/editing.ts'
 import { planSecret } from '../../identity/directory/editors/client.ts'
-import { RECORD_KINDS } from '../../identity/directory/editors/editors.ts'
 import { shownForm, showRecord } from '../../identity/directory/editors/record-forms.ts'
-import { keyOfNames } from '../../identity/directory/editors/record-kind.ts'
+import { keyOfNames, type RecordKind } from '../../identity/directory/editors/record-kind.ts'
 import type { AuditedChange } from '../../base/contracts/records/audited-change.ts'
 import { newSecret } from '../../base/kernel/ids.ts'
 import { DURATION_PATTERN, parseDuration } from '../../base/kernel/units.ts'
@@ -16,10 +15,11 @@ import {
   ok,
   problemsSchema,
   type Schema,
+  type SharedOperation,
   textSchema,
   WHO,
 } from '../operation/operation.ts'
-import { ROTATE_SECRET_LINE } from './record-lines.ts'
+import { rotateSecretLine } from './record-lines.ts'
 import { MISSING, onOne, operation } from './record-operation.ts'
 import { meantOf, recordPath, shownSchema } from './record-schemas.ts'
 import { changeOf, doLatest, doRecorded } from './recorded-step.ts'
@@ -82,58 +82,61 @@ export const withSecret = ({ properties, ...schema }: Schema): Schema => ({
 /** How long an old secret stays valid by default. */
 const OVERLAP = '1d'
 
-const { client } = RECORD_KINDS
-
-export const ROTATE_SECRET = operation(
-  {
-    method: 'POST',
-    path: `${recordPath(client)}/secrets`,
-    operationId: 'rotateSecret',
-    ...onOne(client),
-    query: { ...WHO, ...PREVIEW },
-    summary: 'Make another secret of a client in the store; the old one stays valid for a time',
-    body: members({
-      overlap: textSchema(
-        `How long the old secret stays valid, such as \`12h\`; \`0s\`: not at all. Default: ${OVERLAP}.`,
-        { pattern: DURATION_PATTERN },
-      ),
-      secret: GIVEN_SECRET,
-    }),
-    bodyOptional: true,
-    answers: {
-      200: [
-        'Made, valid everywhere; of a preview, what would be, without a secret',
-        members({ record: shownSchema(client), secret: textSchema('It is shown only now.'), intent: INTENT }),
-        ['ETag'],
-      ],
-      404: MISSING,
-      409: ['It is public, stands in the configuration, or has two secrets', problemsSchema],
+export const rotateSecret = (client: RecordKind): SharedOperation =>
+  operation(
+    {
+      method: 'POST',
+      path: `${recordPath(client)}/secrets`,
+      operationId: 'rotateSecret',
+      ...onOne(client),
+      query: { ...WHO, ...PREVIEW },
+      summary: 'Make another secret of a client in the store; the old one stays valid for a time',
+      body: members({
+        overlap: textSchema(
+          `How long the old secret stays valid, such as \`12h\`; \`0s\`: not at all. Default: ${OVERLAP}.`,
+          { pattern: DURATION_PATTERN },
+        ),
+        secret: GIVEN_SECRET,
+      }),
+      bodyOptional: true,
+      answers: {
+        200: [
+          'Made, valid everywhere; of a preview, what would be, without a secret',
+          members({
+            record: shownSchema(client),
+            secret: textSchema('It is shown only now.'),
+            intent: INTENT,
+          }),
+          ['ETag'],
+        ],
+        404: MISSING,
+        409: ['It is public, stands in the configuration, or has two secrets', problemsSchema],
+      },
+      commands: [rotateSecretLine(client)],
     },
-    commands: [ROTATE_SECRET_LINE],
-  },
-  async (context, request) => {
-    const meant = meantOf(client, request)
-    const { at, operator } = meant
-    const { overlap: given } = request.body
-    const overlap = parseDuration(typeof given === 'string' ? given : OVERLAP)
-    const { preview, intent, secret: brought } = await secretOptionsOf(context, request)
-    const editors = await context.editors()
-    // The same, however often the step is planned.
-    const secret = brought ?? newSecret()
-    const plan = () => planSecret(editors.client, keyOfNames(at.names), overlap, secret)
-    const change = { ...changeOf(at, 'secret_rotated'), change: { overlapMs: overlap } }
-    if (preview !== undefined) {
-      const { unshown } = await plan()
-      const begun = preview === 'recorded' ? await context.intents.begin(change, operator) : undefined
-      return ok({ record: shownForm(client, unshown.client), intent: begun })
-    }
-    // With an intent, one record is for all attempts.
-    const rotate = (recordedAs: AuditedChange | undefined) =>
-      doLatest(context, meant, { plan, gives: () => true, change: () => recordedAs })
-    const { result } = await (intent === undefined
-      ? rotate(change)
-      : doRecorded(context, operator, change, () => rotate(undefined), { gives: true, intent }))
-    const { record, tag } = showRecord(client, await editors.client.show(keyOfNames(at.names)))
-    return { ...ok({ record, secret: result }), tag }
-  },
-)
+    async (context, request) => {
+      const meant = meantOf(client, request)
+      const { at, operator } = meant
+      const { overlap: given } = request.body
+      const overlap = parseDuration(typeof given === 'string' ? given : OVERLAP)
+      const { preview, intent, secret: brought } = await secretOptionsOf(context, request)
+      const editors = await context.editors()
+      // The same, however often the step is planned.
+      const secret = brought ?? newSecret()
+      const plan = () => planSecret(editors.client, keyOfNames(at.names), overlap, secret)
+      const change = { ...changeOf(at, 'secret_rotated'), change: { overlapMs: overlap } }
+      if (preview !== undefined) {
+        const { unshown } = await plan()
+        const begun = preview === 'recorded' ? await context.intents.begin(change, operator) : undefined
+        return ok({ record: shownForm(client, unshown.client), intent: begun })
+      }
+      // With an intent, one record is for all attempts.
+      const rotate = (recordedAs: AuditedChange | undefined) =>
+        doLatest(context, meant, { plan, gives: () => true, change: () => recordedAs })
+      const { result } = await (intent === undefined
+        ? rotate(change)
+        : doRecorded(context, operator, change, () => rotate(undefined), { gives: true, intent }))
+      const { record, tag } = showRecord(client, await editors.client.show(keyOfNames(at.names)))
+      return { ...ok({ record, secret: result }), tag }
+    },
+  )

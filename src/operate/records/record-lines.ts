@@ -1,6 +1,5 @@
 /** What is typed for `postern client`, `user`, `business`, `fund` and `role`, and what it prints (C11.5.1). */
 import type { Written } from '../../identity/directory/editors/editing.ts'
-import { RECORD_KINDS } from '../../identity/directory/editors/editors.ts'
 import type { RecordKind } from '../../identity/directory/editors/record-kind.ts'
 import { newSecret } from '../../base/kernel/ids.ts'
 import { NO_STORE_NOW, OperationError } from '../operation/errors.ts'
@@ -336,54 +335,56 @@ export const listLine = (kind: RecordKind): CommandLine =>
     },
   })
 
-export const ROTATE_SECRET_LINE: CommandLine = commandLine({
-  words: ['client rotate-secret'],
-  summary: 'Make another secret of a client. The old one stays valid for the overlap',
-  arguments: argumentsFor(RECORD_KINDS.client),
-  options: {
-    overlap: {
-      type: 'string',
-      kind: 'duration',
-      help: 'How long the old secret stays valid; 0s: not at all. Default: 1d',
+export const rotateSecretLine = (kind: RecordKind): CommandLine =>
+  commandLine({
+    words: ['client rotate-secret'],
+    summary: 'Make another secret of a client. The old one stays valid for the overlap',
+    arguments: argumentsFor(kind),
+    options: {
+      overlap: {
+        type: 'string',
+        kind: 'duration',
+        help: 'How long the old secret stays valid; 0s: not at all. Default: 1d',
+      },
     },
-  },
-  examples: [example(RECORD_KINDS.client, 'rotate-secret', '--overlap 7d', 'both secrets work for a week')],
-  refused: refusedFor(RECORD_KINDS.client),
-  run: async (session) => {
-    const { overlap } = session.values
-    const body = overlap === undefined ? {} : { overlap }
-    const rotated = await bringSecret<Pick<Added, 'record'>>(session, {
-      params: paramsOf(RECORD_KINDS.client, session),
-      body,
-    })
-    const ends = rotated?.record['oldSecretEndsAt']
-    session.terminal.stderr.write(
-      typeof ends === 'string'
-        ? `The old secret is valid until ${ends}.\n`
-        : 'The old secret is no longer valid.\n',
-    )
-    return EXIT.done
-  },
-})
+    examples: [example(kind, 'rotate-secret', '--overlap 7d', 'both secrets work for a week')],
+    refused: refusedFor(kind),
+    run: async (session) => {
+      const { overlap } = session.values
+      const body = overlap === undefined ? {} : { overlap }
+      const rotated = await bringSecret<Pick<Added, 'record'>>(session, {
+        params: paramsOf(kind, session),
+        body,
+      })
+      const ends = rotated?.record['oldSecretEndsAt']
+      session.terminal.stderr.write(
+        typeof ends === 'string'
+          ? `The old secret is valid until ${ends}.\n`
+          : 'The old secret is no longer valid.\n',
+      )
+      return EXIT.done
+    },
+  })
 
-export const SET_PASSWORD_LINE: CommandLine = commandLine({
-  words: ['user set-password'],
-  summary: 'Change the password, typed or piped in. The user must log in again everywhere',
-  arguments: argumentsFor(RECORD_KINDS.user),
-  options: {},
-  examples: [
-    example(RECORD_KINDS.user, 'set-password', '', 'ask for the password'),
-    example(RECORD_KINDS.user, 'set-password', '< password.txt', 'read it from a file'),
-  ],
-  refused: refusedFor(RECORD_KINDS.user),
-  run: async (session) => {
-    const password = await readPassword(session.terminal, true)
-    const input = { params: paramsOf(RECORD_KINDS.user, session), body: { password } }
-    const { ended } = await session.send<Pick<Edited, 'ended'>>(session.operation, input)
-    const username = nameOf(session)
-    session.show({ username, changed: ['password'], ended }, () =>
-      [`${username}: password changed\n`, ...endedLines(username, ended)].join(''),
-    )
-    return EXIT.done
-  },
-})
+export const setPasswordLine = (kind: RecordKind): CommandLine =>
+  commandLine({
+    words: ['user set-password'],
+    summary: 'Change the password, typed or piped in. The user must log in again everywhere',
+    arguments: argumentsFor(kind),
+    options: {},
+    examples: [
+      example(kind, 'set-password', '', 'ask for the password'),
+      example(kind, 'set-password', '< password.txt', 'read it from a file'),
+    ],
+    refused: refusedFor(kind),
+    run: async (session) => {
+      const password = await readPassword(session.terminal, true)
+      const input = { params: paramsOf(kind, session), body: { password } }
+      const { ended } = await session.send<Pick<Edited, 'ended'>>(session.operation, input)
+      const username = nameOf(session)
+      session.show({ username, changed: ['password'], ended }, () =>
+        [`${username}: password changed\n`, ...endedLines(username, ended)].join(''),
+      )
+      return EXIT.done
+    },
+  })

@@ -1,6 +1,6 @@
 /** The schemas of the directory's records, for the admin API's OpenAPI document: made from those of the configuration. */
 import { mapItem, MARK, type SchemaView, viewOf, wordsOf } from '../../base/config/schema.ts'
-import { RECORD_KINDS } from '../../identity/directory/editors/editors.ts'
+import { BUSINESS_RECORDS } from '../../identity/directory/editors/places.ts'
 import { memberFactsOf, type RecordKind } from '../../identity/directory/editors/record-kind.ts'
 import { meantBy } from '../operation/conditions.ts'
 import {
@@ -140,9 +140,7 @@ export const withinOf = ({ names }: Pick<RecordKind, 'names'>): readonly string[
 
 /** `/businesses/:business/funds`, without the last name. */
 export const collectionOf = (kind: RecordKind): string =>
-  [...withinOf(kind).map((parent) => `/${RECORD_KINDS.business.plural}/:${parent}`), `/${kind.plural}`].join(
-    '',
-  )
+  [...withinOf(kind).map((parent) => `/${BUSINESS_RECORDS.plural}/:${parent}`), `/${kind.plural}`].join('')
 
 export const recordPath = (kind: RecordKind): string => `${collectionOf(kind)}/:${kind.names.at(-1) ?? ''}`
 

@@ -13,7 +13,7 @@ import {
   type PlannedStep,
   type Written,
 } from '../../identity/directory/editors/editing.ts'
-import { type Editors, RECORD_KINDS } from '../../identity/directory/editors/editors.ts'
+import type { Editors } from '../../identity/directory/editors/editors.ts'
 import {
   addedFacts,
   changeFacts,
@@ -46,12 +46,12 @@ import { PAGE_QUERY, pageBody, pageOf, pageSchema } from '../operation/paging.ts
 import {
   INTENT,
   PREVIEW,
-  ROTATE_SECRET,
+  rotateSecret,
   type SecretOptions,
   secretOptionsOf,
   withSecret,
 } from './client-secrets.ts'
-import { addLine, editLine, listLine, SET_PASSWORD_LINE, showLine, stateLine } from './record-lines.ts'
+import { addLine, editLine, listLine, setPasswordLine, showLine, stateLine } from './record-lines.ts'
 import { CONFIGURED, ENDED, endedRows, problemLine, MISSING, onOne, operation } from './record-operation.ts'
 import {
   atOf,
@@ -353,25 +353,24 @@ const switchTo = (kind: RecordKind, verb: keyof typeof SWITCHES): SharedOperatio
       ),
   )
 
-const { user } = RECORD_KINDS
-
-const SET_PASSWORD = operation(
-  {
-    method: 'PUT',
-    path: `${recordPath(user)}/password`,
-    operationId: 'setPassword',
-    ...onOne(user),
-    summary: 'Set another password of a user in the store, who must log in again everywhere',
-    body: members(clearTexts(user), ['password']),
-    checksBody: true,
-    answers: { 200: ['Set', switchedSchema(user), ['ETag']], 404: MISSING, 409: CONFIGURED },
-    commands: [SET_PASSWORD_LINE],
-  },
-  (context, request) =>
-    switchRecord(context, meantOf(user, request), 'password_set', (editors, username) =>
-      planPassword(editors.user, username, request.body['password']),
-    ),
-)
+const setPassword = (user: RecordKind): SharedOperation =>
+  operation(
+    {
+      method: 'PUT',
+      path: `${recordPath(user)}/password`,
+      operationId: 'setPassword',
+      ...onOne(user),
+      summary: 'Set another password of a user in the store, who must log in again everywhere',
+      body: members(clearTexts(user), ['password']),
+      checksBody: true,
+      answers: { 200: ['Set', switchedSchema(user), ['ETag']], 404: MISSING, 409: CONFIGURED },
+      commands: [setPasswordLine(user)],
+    },
+    (context, request) =>
+      switchRecord(context, meantOf(user, request), 'password_set', (editors, username) =>
+        planPassword(editors.user, username, request.body['password']),
+      ),
+  )
 
 const operationsOf = (kind: RecordKind): readonly SharedOperation[] => [
   listOf(kind),
@@ -383,18 +382,19 @@ const operationsOf = (kind: RecordKind): readonly SharedOperation[] => [
   switchTo(kind, 'enable'),
 ]
 
-const OF_ONE_KIND: Readonly<Partial<Record<NounName, SharedOperation>>> = {
-  client: ROTATE_SECRET,
-  user: SET_PASSWORD,
+/** The acts that only some records have. */
+const OWN: Readonly<Partial<Record<NounName, (kind: RecordKind) => SharedOperation>>> = {
+  client: rotateSecret,
+  user: setPassword,
 }
 
-/** The operations on the records of a kind. */
-export const recordOperations = (noun: NounName): readonly AdminOperation[] => [
-  ...operationsOf(RECORD_KINDS[noun]),
-  ...Object.entries(OF_ONE_KIND).flatMap(([of, own]) => (of === noun ? [own] : [])),
-]
+const ownOf = (kind: RecordKind): readonly SharedOperation[] => {
+  const own = OWN[kind.noun]?.(kind)
+  return own === undefined ? [] : [own]
+}
 
-export const RECORD_OPERATIONS: readonly AdminOperation[] = [
-  ...Object.values<RecordKind>(RECORD_KINDS).flatMap(operationsOf),
-  ...Object.values(OF_ONE_KIND),
+/** The operations on the records of these kinds. */
+export const recordOperations = (kinds: readonly RecordKind[]): readonly AdminOperation[] => [
+  ...kinds.flatMap(operationsOf),
+  ...kinds.flatMap(ownOf),
 ]

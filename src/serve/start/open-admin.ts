@@ -13,6 +13,7 @@ import {
 } from '../../operate/trail/announcement.ts'
 import type { ServiceContext } from '../../operate/operation/context.ts'
 import { type AdminListener, startAdminListener } from '../../operate/listener.ts'
+import { RECORD_KINDS } from '../../identity/directory/editors/editors.ts'
 import { adminRoutes } from '../../operate/openapi.ts'
 import type { Operators } from '../../operate/operation/operators.ts'
 import type { WorkerPool } from '../../base/contracts/processes/worker-pool.ts'
@@ -69,7 +70,7 @@ export function openAdmin(
     recorder,
     metrics: async () => observation.scrape(await pool),
     operators,
-    api: { audit, routes: adminRoutes(VERSION), context },
+    api: { audit, routes: adminRoutes(VERSION, RECORD_KINDS), context },
   })
 }
 
