@@ -91,7 +91,7 @@ export const OFFERED: readonly string[] = [
     'identity/guessing/guessing',
     'identity/guessing/lockouts',
     'identity/identity',
-    'identity/stored/logout-queue',
+    'identity/dependencies/logouts',
     'identity/dependencies/schema',
     'identity/stored/families',
     'identity/stored/token-revoker',

@@ -42,7 +42,7 @@ const HOUSE: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['guessing', 'pages', 'stored'],
     ['steps'],
     ['tokens'],
-    ['authorize', 'grants', 'logout'],
+    ['authorize', 'grants'],
     ['endpoints'],
     ['.'],
   ],

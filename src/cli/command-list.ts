@@ -75,10 +75,7 @@ const recordNotes = (noun: NounName): readonly string[] => [
 const RECORD_VERBS = ['add', 'show', 'edit', 'disable', 'enable', 'remove', 'list']
 
 const recordVerbs = (noun: NounName) => ({
-  operations: async () => {
-    const { RECORD_KINDS } = await import('../identity/directory/editors/editors.ts')
-    return (await import('../operate/records/records.ts')).recordOperations([RECORD_KINDS[noun]])
-  },
+  operations: async () => (await import('./record-operations.ts')).operationsOn(noun),
   verbs: [...RECORD_VERBS, 'rotate-secret', 'set-password'],
   notes: recordNotes(noun),
 })

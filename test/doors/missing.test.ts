@@ -2,15 +2,18 @@
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { decodeJwt } from 'jose'
 import { expect, it, onTestFinished } from 'vitest'
+import { logInThrough } from '../support/audited-people.ts'
 import { runVerb } from '../support/command-line.ts'
 import { attackUpstream, bytesOf } from '../support/attacked.ts'
 import { configFiles } from '../support/config-files.ts'
+import { dataFolder } from '../support/data-folder.ts'
 import { scene } from '../support/foreign-sidecar.ts'
 import { INTROSPECTION, startIssuerServer } from '../support/issuer-server.ts'
 import { DEMO } from '../support/spawn-postern.ts'
 import { sendRaw } from '../support/raw-http.ts'
-import { postern } from '../support/start-postern.ts'
+import { postern, startPostern } from '../support/start-postern.ts'
 import { at, withStream } from '../support/streaming.ts'
 
 const without = (process.env['POSTERN_WITHOUT'] ?? '').split(' ').filter((name) => name !== '')
@@ -46,6 +49,55 @@ const MISSING: Readonly<Record<string, () => Promise<void>>> = {
     expect((await fetch(`${service.authUrl}/developers`)).status).toBe(404)
     const page = await fetch(service.authUrl, { headers: { accept: 'text/html' } })
     expect(await page.text()).not.toContain('/developers')
+  },
+  async logout() {
+    const at = 'http://127.0.0.1:9/'
+    const file = configFiles({
+      'a.yaml': `extends: ${DEMO}\ndirectory:\n  clients: { ledgerline: { backchannelLogoutUri: '${at}' } }\n`,
+      'b.yaml': `extends: ${DEMO}\ndirectory: { files: { clients: clients.jsonl } }\n`,
+      'clients.jsonl': JSON.stringify({
+        ...{
+          id: 'told',
+          kind: 'machine',
+          name: 'Told',
+          grants: ['client_credentials'],
+          businesses: ['ACME'],
+        },
+        ...{ scopes: ['fund.read'], secrets: [`sha256:${'A'.repeat(43)}`], backchannelLogoutUri: at },
+      }),
+    })
+    const checked = async (name: string) => runVerb(['check', file(name)])
+    expect(await checked('a.yaml')).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(
+        /a\.yaml:3 +directory\.clients\.ledgerline\.backchannelLogoutUri +is not a known key/,
+      ),
+    })
+    expect(await checked('b.yaml')).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/clients\.jsonl:1.*backchannelLogoutUri +is not a known key/),
+    })
+    // A client that was stored while it had an effect.
+    const data = await dataFolder()
+    const before = await startPostern({ data, keeps: 'store' })
+    const { ledgerline } = before.configuration.directory.clients
+    const record = { ...ledgerline, id: 'told', backchannelLogoutUri: at }
+    await before.context.store.create('directory_client', 'told', { value: { record, ends: {} } })
+    await before.close()
+    const service = await postern({ data, keeps: 'store' })
+    await expect
+      .poll(() => service.log())
+      .toContainEqual(
+        expect.objectContaining({ event: 'client_members_unknown', members: ['backchannelLogoutUri'] }),
+      )
+    const discovery = await fetch(`${service.authUrl}/.well-known/openid-configuration`)
+    expect(await discovery.text()).not.toContain('logout_supported')
+    const { idToken, logOut } = await logInThrough(service, 'told')
+    const { sub, sid } = decodeJwt(idToken)
+    expect([typeof sub, sid]).toEqual(['string', undefined])
+    expect((await logOut()).status).toBe(200)
+    const { store } = service.context
+    expect([await store.list('logout_party'), await store.list('delivery')]).toEqual([[], []])
   },
   async modules() {
     const file = configFiles({

@@ -16,7 +16,7 @@ import { bearer, send } from '../support/requests.ts'
 import { ROOT } from '../support/spawn-postern.ts'
 import { startPostern, type StartedPostern } from '../support/start-postern.ts'
 import { openUpstream, type Upstream } from '../support/start-upstream.ts'
-import { SETTINGS } from '../support/settings.ts'
+import { READING, SETTINGS } from '../support/settings.ts'
 
 /** C6.1.5a: tokens of machines, which act for nobody. */
 
@@ -222,7 +222,7 @@ describe('C14.1 C11.5.7: operators ask about machines', () => {
 
   it('C14.5: a machine is in the matrix by itself, and for no user', async () => {
     const { configuration } = gateway
-    const parts = { environment: {}, stored: NOTHING_STORED, clock: systemClock }
+    const parts = { ...READING, stored: NOTHING_STORED, clock: systemClock }
     const parties = await readParties(configuration, parts, new Problems())
     const client = parties.clients.get('nightly')
     const access = (filter: MatrixFilter): readonly string[] =>

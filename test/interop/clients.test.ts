@@ -57,32 +57,6 @@ describe('a client that others wrote', () => {
       expect(text).toContain(program.shows ?? 'Alice Beatrice Arden')
     })
 
-  it('C6.3.3a express-openid-connect is told of a logout at Postern', needing('clients of npm'), async () => {
-    const program = CLIENTS['express-openid-connect']!
-    const port = await freePort()
-    const origin = `http://127.0.0.1:${port}`
-    const service = await postern({
-      change: (configuration) =>
-        withClient(
-          'ledgerline',
-          {
-            redirectUris: [`${origin}${program.callback}`],
-            backchannelLogoutUri: `${origin}/backchannel-logout`,
-          },
-          configuration,
-        ),
-    })
-    const { authUrl, baseUrl } = service
-    const started = await startClient(program, { port, issuer: authUrl, baseUrl })
-    onTestFinished(() => started.stop())
-    const visitor = new Visitor(origin, authUrl)
-    await visitor.logIn(program.login)
-    expect((await visitor.open('/')).text).toContain('Alice')
-    await visitor.logOutAtPostern()
-    // Without a login its page leads to Postern.
-    await expect.poll(async () => (await visitor.open('/')).location?.origin).toBe(new URL(authUrl).origin)
-  })
-
   it(
     'C6.2 oidc-client-ts logs a user in by a popup, and calls the API from the page',
     needing('chromium', 'clients of npm'),

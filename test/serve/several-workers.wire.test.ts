@@ -1,5 +1,4 @@
 /** What several worker processes are as one: the tests share a service of two, and leave it as it was for each other. */
-import { decodeJwt } from 'jose'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { NO_TRAIL } from '../../src/base/contracts/records/audit.ts'
 import { systemClock } from '../../src/base/kernel/clock.ts'
@@ -10,7 +9,6 @@ import { recordsOf } from '../support/audit-files.ts'
 import { ALICE, SCOPE } from '../support/audited-people.ts'
 import { directoryEditors } from '../support/directory-editors.ts'
 import { eventually } from '../support/eventually.ts'
-import { startLogoutReceiver } from '../support/logout-receiver.ts'
 import { sized } from '../support/long.ts'
 import { seriesOf } from '../support/metrics.ts'
 import { postForm } from '../support/oauth.ts'
@@ -19,15 +17,13 @@ import { bearer, send } from '../support/requests.ts'
 import { shared } from '../support/shared.ts'
 import { startUpstream } from '../support/start-upstream.ts'
 import { fillStore, STORED_PASSWORD } from '../support/stored-records.ts'
-import { logInThroughLedgerline, toldAt } from '../support/told-client.ts'
 import { issueToken } from '../support/tokens.ts'
-import { SETTINGS } from '../../src/serve/start/settings.ts'
+import { openNotices, SETTINGS } from '../../src/serve/start/settings.ts'
 
 const one = shared(() => operatedHere())
 const two = shared(async () => {
   const { url } = await startUpstream()
-  const receiver = await startLogoutReceiver()
-  return { ...(await operated(2, toldAt(receiver.url), { UPSTREAM_URL: url })), receiver }
+  return operated(2, '', { UPSTREAM_URL: url })
 })
 
 const at = (business: string, fund: string): string =>
@@ -193,6 +189,7 @@ describe('C11.5.1 changes of places by another process', () => {
     })
     const state = await openState(configuration!, {
       measures: openMeasures(configuration!),
+      openNotices,
       ...{ clock: systemClock, recorder: new RelayRecorder(), audit: NO_TRAIL },
     })
     onTestFinished(() => state[Symbol.asyncDispose]())
@@ -248,20 +245,5 @@ describe('C12.3 people, by two workers', () => {
     const workers = new Set(refused().map(({ writer }) => writer))
     const [began] = recordsOf(service, 'lockout.began')
     expect(workers).not.toContain(began?.['writer'])
-  })
-})
-
-describe('C6.3.3a a service tells clients that a login has ended', () => {
-  it('C6.3.3a, C11.5.2 what an operator ends in another process than those that send is told too', async () => {
-    const service = await two()
-    const { receiver } = service
-    const { idToken } = await logInThroughLedgerline(service)
-    await service.admin('DELETE', `/sessions?subject=${ALICE}`)
-    await receiver.got(1)
-    expect(receiver.notices[0]?.claims).toMatchObject({ sub: ALICE, sid: decodeJwt(idToken)['sid'] })
-    await service.admin('POST', '/revoke', { subject: ALICE })
-    await receiver.got(2)
-    expect(receiver.notices[1]?.claims).toMatchObject({ sub: ALICE })
-    expect(receiver.notices[1]?.claims).not.toHaveProperty('sid')
   })
 })

@@ -30,7 +30,7 @@ const RAISED: Readonly<Record<AuditEvent, string>> = {
   'login.succeeded': PEOPLE,
   'login.refused': PEOPLE,
   'login.ended': PEOPLE,
-  'logout.notified': 'test/identity/logout/sender.test.ts',
+  'logout.notified': 'test/extensions/logout/sender.test.ts',
   'session.revoked': PEOPLE,
   'consent.given': PEOPLE,
   'consent.withdrawn': PEOPLE,

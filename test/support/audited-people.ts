@@ -34,6 +34,24 @@ export const authorizeUrl = (params: Params = {}): string =>
     ...params,
   }).toString()}`
 
+/** Alice logs in by a browser of hers, and a client like the demo's partner gets her tokens. */
+export async function logInThrough(service: { readonly authUrl: string }, client = 'ledgerline') {
+  const person = new Person(service.authUrl)
+  const page = await person.logIn(await person.open(authorizeUrl({ client_id: client })))
+  const { location } = await person.submit(page, { decision: 'allow' })
+  const params = {
+    grant_type: 'authorization_code',
+    code: location?.searchParams.get('code') ?? '',
+    redirect_uri: CALLBACK,
+    code_verifier: VERIFIER,
+  }
+  const secret = 'ledgerline-secret'
+  const { json } = await postForm(service, '/connect/token', { params, client, secret })
+  const idToken = String(json.id_token)
+  const logOut = () => person.open(`/connect/endsession?id_token_hint=${idToken}`)
+  return { person, idToken, logOut }
+}
+
 /** All that is kept of a trail, as it stands in its files: records, the values beside, the manifest. */
 export function wholeTrail({ data }: Pick<StartedPostern, 'data'>): string {
   const folder = join(data, 'audit')

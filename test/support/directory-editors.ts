@@ -7,6 +7,7 @@ import { systemClock } from '../../src/base/kernel/clock.ts'
 import { compileScopes } from '../../src/base/config/scopes/schema.ts'
 import type { Configuration } from '../../src/operate/settings/configuration.ts'
 import { acting, actingOnClients, actingOnUsers } from './acting.ts'
+import { READING } from './settings.ts'
 
 /** All editors of a service's directory. `pause` is how they wait for other processes. */
 export async function directoryEditors(
@@ -16,7 +17,7 @@ export async function directoryEditors(
 ) {
   const problems = new Problems()
   const catalogue = compileScopes(configuration.scopes, problems)
-  const configured = await compileDirectory(configuration.directory, catalogue, problems)
+  const configured = await compileDirectory(configuration.directory, catalogue, problems, READING)
   const { store, feed, tokenRevoker } = state
   const editors = openEditors({
     store,

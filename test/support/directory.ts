@@ -2,6 +2,7 @@ import { Problems } from '../../src/base/config/problems.ts'
 import { compileDirectory, type Directory } from '../../src/identity/directory/records/compile.ts'
 import { directorySchema } from '../../src/identity/directory/records/schema.ts'
 import { readRecord } from '../../src/identity/directory/records/read-records.ts'
+import { READING } from './settings.ts'
 import { compileCatalogue } from '../../src/base/config/scopes/catalogue.ts'
 
 export const HASH = '$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc'
@@ -24,7 +25,7 @@ export const PLACES = {
 export async function makeDirectory(written: object = {}): Promise<Directory> {
   const problems = new Problems()
   const config = readRecord(directorySchema, { ...PLACES, ...written }, problems)
-  const made = config && (await compileDirectory(config, catalogue, problems))
+  const made = config && (await compileDirectory(config, catalogue, problems, READING))
   if (made === undefined || problems.failed) throw new Error(JSON.stringify(problems.list))
   return made
 }

@@ -24,8 +24,9 @@ import { compileAuthorities, parseRequestTarget } from '../../src/base/http/head
 import type { IdentityDeps } from '../../src/identity/dependencies/dependencies.ts'
 import { identityDoor, openIdentity } from '../../src/identity/identity.ts'
 import { type IdentityConfig, identitySchema } from '../../src/identity/dependencies/schema.ts'
-import { LogoutQueue } from '../../src/identity/stored/logout-queue.ts'
+import { type LogoutNotices, NO_NOTICES } from '../../src/identity/dependencies/logouts.ts'
 import { StoreTokenRevoker } from '../../src/identity/stored/token-revoker.ts'
+import type { Clock } from '../../src/base/kernel/clock.ts'
 import { openClientKeySets } from '../../src/identity/keys/remote/client-keys.ts'
 import { openNonces } from '../../src/identity/keys/dpop/nonces.ts'
 import { nonceRules, openProofVerifier } from '../../src/identity/keys/dpop/proofs.ts'
@@ -173,6 +174,7 @@ export interface TestIdentityOptions {
   readonly users?: readonly User[]
   readonly config?: Partial<IdentityConfig>
   readonly deps?: Partial<IdentityDeps>
+  readonly logouts?: (store: Store, clock: Clock) => LogoutNotices
   /** That of another service: its records, another directory. */
   readonly store?: MemoryStore
 }
@@ -185,7 +187,8 @@ export interface Sent {
 }
 
 /** Identity over a small directory; what it verifies and records is kept for the tests to read. */
-export function openTestIdentity({ clients, users, config, deps, store: kept }: TestIdentityOptions = {}) {
+export function openTestIdentity(options: TestIdentityOptions = {}) {
+  const { clients, users, config, deps, store: kept } = options
   const clock = new ManualClock()
   const store = kept ?? new MemoryStore(clock)
   const clientById = new Map((clients ?? [client('acme-books')]).map((each) => [each.id, each]))
@@ -218,7 +221,7 @@ export function openTestIdentity({ clients, users, config, deps, store: kept }: 
     clock,
     cacheSize: 100_000,
   })
-  const logouts = new LogoutQueue(deps?.store ?? store, clock)
+  const logouts = options.logouts?.(deps?.store ?? store, clock) ?? NO_NOTICES
   const now = deps?.clock ?? clock
   const all: IdentityDeps = {
     people: {

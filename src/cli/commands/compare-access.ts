@@ -30,7 +30,12 @@ async function compare(before: Read, after: Read, terminal: Terminal): Promise<A
   const both = [before.configuration, after.configuration]
   const none = 'Only clients and users of the configurations are compared.'
   const stored = await readStoredPeople(both, none, terminal)
-  const parts = { environment: terminal.env, stored, clock: systemClock }
+  const parts = {
+    environment: terminal.env,
+    clientForm: SETTINGS.added.clientForm,
+    stored,
+    clock: systemClock,
+  }
   const access = [before, after].map(({ configuration, problems }) =>
     accessOf(configuration, parts, problems),
   )

@@ -127,7 +127,7 @@ async function partiesOf(
     terminal.stderr.write('postern: the users that `directory.people` finds are not included\n')
   const parties = await readParties(
     configuration,
-    { environment: terminal.env, stored, clock: systemClock },
+    { environment: terminal.env, clientForm: SETTINGS.added.clientForm, stored, clock: systemClock },
     problems,
   )
   return problems.failed ? undefined : parties

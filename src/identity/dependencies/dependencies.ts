@@ -10,7 +10,6 @@ import type {
   TokenVerifier,
 } from '../../base/contracts/people/keys.ts'
 import type { AttemptLimiter } from '../../base/contracts/people/lockouts.ts'
-import type { LogoutNotices } from '../../base/contracts/people/logouts.ts'
 import type { Client, PasswordVerifier, People, User } from '../../base/contracts/people/people.ts'
 import type { Places } from '../../base/contracts/people/places.ts'
 import type { Recorder } from '../../base/contracts/records/recorder.ts'
@@ -25,6 +24,7 @@ import type { Clock } from '../../base/kernel/clock.ts'
 import { Fault } from '../../base/kernel/faults.ts'
 import type { OutboundClient } from '../keys/remote/outbound.ts'
 import type { RevocationRules } from '../../state/stores/feed/revocations.ts'
+import type { LogoutNotices } from './logouts.ts'
 import type { IdentityConfig } from './schema.ts'
 
 export interface IdentityDeps {

@@ -22,7 +22,6 @@ import {
 } from '../steps/browser-context.ts'
 import { noteCall } from '../dependencies/dependencies.ts'
 import { type Arrived, flow, type Step, type StepDependencies } from '../steps/endpoint.ts'
-import { isNotified } from '../stored/logout-queue.ts'
 import { TEXTS } from '../pages/texts.ts'
 import { codeIssued, consentGiven, give, recordRefusals } from '../steps/records.ts'
 import type { GrantedScope } from '../dependencies/scopes.ts'
@@ -36,7 +35,7 @@ async function answerCode(
   scope: GrantedScope,
   dependencies: StepDependencies,
 ): Promise<Answer> {
-  const { pushedRequests } = dependencies
+  const { logouts, pushedRequests } = dependencies
   const { namedClient, back, challenge, jkt, nonce, pushed } = request
   const { session, user } = login
   const record = {
@@ -50,7 +49,7 @@ async function answerCode(
     authTime: session.authTime,
     asOf,
     ...(namedClient.answerScope === 'asked' && { words: request.scope.values.join(' ') }),
-    ...(isNotified(namedClient) && session.sid !== undefined && { sid: session.sid }),
+    ...(logouts.isNotified(namedClient) && session.sid !== undefined && { sid: session.sid }),
   }
   const { code, family, open } = dependencies.codes.draw(
     record,

@@ -67,13 +67,6 @@ const ALGORITHMS_MEMBER = /_auth_signing_alg_values_supported$/
 /** The method that RFC 8414 §2 takes if nothing is announced. */
 const USUAL: ClientAuthMethod = 'client_secret_basic'
 
-/** OpenID Connect Back-Channel Logout §2.1. */
-const LOGOUT = {
-  backchannel_logout_supported: true,
-  backchannel_logout_session_supported: true,
-  claims_supported: [...TOKEN_CLAIMS, 'sid', ...PERSON_CLAIMS],
-}
-
 /** RFC 9449 §5.1, RFC 9728 §2. */
 const PROOFS = { dpop_signing_alg_values_supported: PROOF_ALGORITHMS }
 
@@ -81,7 +74,7 @@ const PROOFS = { dpop_signing_alg_values_supported: PROOF_ALGORITHMS }
 const MUST_PUSH = { require_pushed_authorization_requests: true }
 
 /** The document with that only which some client uses: libraries choose from the lists. */
-function withUses(metadata: string, had: ReadonlySet<string>): string {
+function withUses({ logouts, metadata }: StepDependencies, had: ReadonlySet<string>): string {
   const signs = had.has('private_key_jwt')
   const narrow = (name: string, value: unknown): unknown => {
     if (ALGORITHMS_MEMBER.test(name)) return signs ? value : undefined
@@ -95,14 +88,17 @@ function withUses(metadata: string, had: ReadonlySet<string>): string {
   return JSON.stringify({
     ...document,
     ...(had.has('dpop') && PROOFS),
-    ...(had.has('backchannel_logout') && LOGOUT),
+    ...(had.has('logout_notices') && {
+      ...logouts.metadata,
+      claims_supported: [...TOKEN_CLAIMS, 'sid', ...PERSON_CLAIMS],
+    }),
     ...(had.has('pushed_requests') && !had.has('plain_requests') && MUST_PUSH),
   })
 }
 
 /** The discovery document (C6.3.2). One document serves both addresses. */
-export const answerMetadata: Step<Arrived, Answer> = async (_, { metadata, clientMethods }) =>
-  publicDocument(withUses(metadata, await clientMethods.current()), MAX_AGE_SECONDS)
+export const answerMetadata: Step<Arrived, Answer> = async (_, dependencies) =>
+  publicDocument(withUses(dependencies, await dependencies.clientMethods.current()), MAX_AGE_SECONDS)
 
 export const RESOURCE_PATH = '/.well-known/oauth-protected-resource'
 

@@ -17,7 +17,6 @@ import {
   subjectOf,
 } from '../steps/endpoint.ts'
 import { GRANTS } from '../grants/grants.ts'
-import { isNotified, partyOf } from '../stored/logout-queue.ts'
 import { give, tokenIssued, tokenRevoked, took } from '../steps/records.ts'
 import { hasValue, inWords, grantedPlace } from '../dependencies/scopes.ts'
 import { requireParam } from '../steps/read-form.ts'
@@ -80,11 +79,10 @@ async function putInForce(
 }
 
 /** The client, if it gets an id_token and is told of the login's end (C6.3.3a). A family's was stored with its first tokens. */
-function partiesOf(granted: Granted, dependencies: StepDependencies): readonly NewRecord[] {
+function partiesOf(granted: Granted, { config, logouts }: StepDependencies): readonly NewRecord[] {
   const { client, openid, refresh, sid } = granted
-  if (!isForUser(granted) || !openid || refresh.kind === 'continued' || !isNotified(client)) return []
-  const { user } = granted
-  return [partyOf({ client: client.id, subject: user.subject, sid }, dependencies)]
+  if (!isForUser(granted) || !openid || refresh.kind === 'continued') return []
+  return logouts.partiesOf(client, granted.user.subject, sid, config)
 }
 
 function refreshOf(granted: Granted, dependencies: StepDependencies): AnswerToken | undefined {
@@ -100,7 +98,7 @@ function refreshOf(granted: Granted, dependencies: StepDependencies): AnswerToke
     authTime,
     grant,
     asOf,
-    ...(sid !== undefined && isNotified(client) && { sid }),
+    ...(sid !== undefined && dependencies.logouts.isNotified(client) && { sid }),
     ...wordsOf(granted),
     ...bindingOf(granted),
   }

@@ -12,7 +12,7 @@ import type {
 import type { RevocationRules } from '../../state/stores/feed/revocations.ts'
 import { CONSENT, consentOf, endConsent } from './consents.ts'
 import { endStoredSession, isOver, SESSION, type SessionRecord } from './sessions.ts'
-import type { LogoutNotices } from '../../base/contracts/people/logouts.ts'
+import type { LogoutNotices } from '../dependencies/logouts.ts'
 import { grantedPlace, readGrantedScope } from '../dependencies/scopes.ts'
 import { begunAs, FAMILY, type FamilyRecord, OLDER_TOKEN } from './families.ts'
 

@@ -6,7 +6,7 @@ import { SESSION_COOKIE } from '../../base/http/head/end-to-end-headers.ts'
 import { epochSeconds } from '../../base/kernel/clock.ts'
 import { newSecret } from '../../base/kernel/ids.ts'
 import type { IdentityDeps } from '../dependencies/dependencies.ts'
-import type { LogoutNotices } from '../../base/contracts/people/logouts.ts'
+import type { LogoutNotices } from '../dependencies/logouts.ts'
 
 /** The only cookie of the pages (C6.2.3): a random value of a session, or of a browser that is not logged in yet. */
 export interface SessionCookie {

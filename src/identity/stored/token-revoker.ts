@@ -3,7 +3,7 @@ import type { Ended, EndOptions, RevokedTokens, TokenRevoker } from '../../base/
 import type { RevocationRules } from '../../state/stores/feed/revocations.ts'
 import { CONSENT } from './consents.ts'
 import { SESSION } from './sessions.ts'
-import type { LogoutNotices } from '../../base/contracts/people/logouts.ts'
+import type { LogoutNotices } from '../dependencies/logouts.ts'
 import { CODE } from './codes.ts'
 import { FAMILY, OLDER_TOKEN } from './families.ts'
 

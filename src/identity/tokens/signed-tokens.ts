@@ -7,7 +7,6 @@ import { LONGEST_ACCESS_TOKEN } from '../../base/kernel/lifetimes.ts'
 import { accessTokenHash } from '../keys/verify/signatures.ts'
 import { idTokenClaims } from './claims.ts'
 import type { Granted, GrantedForUser, StepDependencies } from '../steps/endpoint.ts'
-import { isNotified } from '../stored/logout-queue.ts'
 import type { IdentityConfig } from '../dependencies/schema.ts'
 
 export interface AccessToken {
@@ -101,7 +100,7 @@ export const idTokenAlgorithm = (
 export async function issueIdToken(
   { client, user, scope, authTime, nonce, sid }: GrantedForUser,
   accessToken: string,
-  { clock, config, signer, urls }: StepDependencies,
+  { clock, config, logouts, signer, urls }: StepDependencies,
 ): Promise<string> {
   const algorithm = idTokenAlgorithm(client, config)
   const issuedAt = epochSeconds(clock)
@@ -115,7 +114,7 @@ export async function issueIdToken(
     exp: issuedAt + Math.floor(config.idToken.lifetime / 1000),
     auth_time: authTime,
     ...(nonce !== undefined && { nonce }),
-    ...(sid !== undefined && isNotified(client) && { sid }),
+    ...(sid !== undefined && logouts.isNotified(client) && { sid }),
     at_hash: accessTokenHash(accessToken, algorithm),
   }
   return (await signer.sign(claims, { typ: 'JWT', algorithm })).token

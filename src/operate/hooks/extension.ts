@@ -1,4 +1,5 @@
 /** What an extension may add to Postern: one literal, in `extension.ts` of its folder. Its work is loaded by `import()`. */
+import type { OpenLogoutNotices } from '../../identity/dependencies/logouts.ts'
 import type { PeopleSource } from '../../identity/directory/records/people-source.ts'
 import type { FindOpaqueTokens } from '../../identity/keys/issuers/opaque-tokens.ts'
 import type { MakeEndpoints } from '../../identity/steps/added-endpoints.ts'
@@ -28,6 +29,8 @@ export interface Extension {
   readonly endpoints?: (configuration: Configuration) => Promise<EndpointsOfApi> | undefined
   /** People that live elsewhere. A configuration has one such source at most. */
   readonly people?: PeopleSource
+  /** Tells clients that a login has ended (C6.3.3a). One extension has it at most. */
+  readonly logouts?: OpenLogoutNotices
   /** How opaque tokens of a foreign issuer are verified (C11.2). */
   readonly opaqueTokens?: FindOpaqueTokens
 }

@@ -9,7 +9,7 @@ import type { Doubted, Store } from '../../base/contracts/records/store.ts'
 import type { Editors } from '../../identity/directory/editors/editors.ts'
 import type { Holdings } from '../../identity/directory/records/holdings.ts'
 import type { LocalLockouts } from '../../identity/guessing/lockouts.ts'
-import type { LogoutQueue } from '../../identity/stored/logout-queue.ts'
+import type { LogoutNotices } from '../../identity/dependencies/logouts.ts'
 import type { StoreTokenRevoker } from '../../identity/stored/token-revoker.ts'
 import type { Clock } from '../../base/kernel/clock.ts'
 import type { CallHistory } from '../../gateway/maintenance/call-history.ts'
@@ -62,7 +62,7 @@ export interface ServiceContext extends OperationContext {
   readonly store: Store
   readonly rules: Pick<RevocationRules, 'asOf' | 'hasEnded'>
   readonly tokenRevoker: Pick<StoreTokenRevoker, 'end' | 'preview'>
-  readonly logouts: LogoutQueue
+  readonly logouts: LogoutNotices
   readonly maintenance: Pick<MaintenanceRecords, 'list' | 'set' | 'end' | 'now'>
   readonly doubts: Pick<StoreDoubts, Doubted | 'accept'>
   readonly trail: (QueriedTrail & Pick<TrailReader, 'verify'>) | undefined

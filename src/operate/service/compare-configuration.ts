@@ -116,7 +116,7 @@ export async function compareFile(
   const before = configuration()
   const changed = changedSettings(before, next)
   const { stored, withStored } = await storedPeople(before, store)
-  const parts: PartiesParts = { environment, stored, clock }
+  const parts: PartiesParts = { environment, clientForm: settings.added.clientForm, stored, clock }
   const [old, rows] = [await accessOf(before, parts, new Problems()), await accessOf(next, parts, problems)]
   if (problems.failed) return { unreadable: problemLines(problems) }
   return {

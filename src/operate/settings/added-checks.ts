@@ -3,6 +3,7 @@ import type { Problems } from '../../base/config/problems.ts'
 import type { Environment } from '../../base/config/validate.ts'
 import type { AddedBackends } from '../../gateway/backends/kinds.ts'
 import type { Directory } from '../../identity/directory/records/compile.ts'
+import type { ClientForm } from '../../identity/directory/records/schema.ts'
 import type { Configuration } from './configuration.ts'
 
 /** @typeParam Section sections of the top level; an extension has its own too */
@@ -35,4 +36,5 @@ export interface AddedChecks {
   readonly partChecks: readonly ConfigurationCheck<string>[]
   /** Checks open backends of these kinds. */
   readonly backends: AddedBackends
+  readonly clientForm: ClientForm
 }

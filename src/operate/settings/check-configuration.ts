@@ -212,11 +212,13 @@ const canRun = (
 function sharedBy(
   { configuration, unreadable }: ReadablePart,
   problems: Problems,
-  env: Environment,
-  { backends: addedBackends }: AddedChecks,
+  environment: Environment,
+  { backends: addedBackends, clientForm }: AddedChecks,
 ): Shared {
   let compiled: Promise<Directory> | undefined
-  const compile = () => compileDirectory(configuration.directory, catalogueOf(configuration), problems, env)
+  const reading = { environment, clientForm }
+  const compile = () =>
+    compileDirectory(configuration.directory, catalogueOf(configuration), problems, reading)
   return { unreadable, addedBackends, directory: () => (compiled ??= compile()) }
 }
 

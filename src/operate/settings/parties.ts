@@ -3,11 +3,14 @@ import type { Problems } from '../../base/config/problems.ts'
 import type { Catalogue } from '../../base/config/scopes/catalogue.ts'
 import { compileScopes } from '../../base/config/scopes/schema.ts'
 import { readCode } from '../../base/config/scopes/scope-token.ts'
-import type { Environment } from '../../base/config/validate.ts'
 import type { Client, User } from '../../base/contracts/people/people.ts'
 import { toClient } from '../../identity/directory/records/client-rules.ts'
 import { compileUser } from '../../identity/directory/records/compile-records.ts'
-import { compileDirectory, type Directory } from '../../identity/directory/records/compile.ts'
+import {
+  compileDirectory,
+  type Directory,
+  type RecordReading,
+} from '../../identity/directory/records/compile.ts'
 import { type Mark, MarkedNames } from '../../identity/directory/records/marks.ts'
 import type {
   BusinessRecord,
@@ -43,9 +46,7 @@ export const NOTHING_STORED: StoredRecords = {
   marks: [],
 }
 
-export interface PartiesParts {
-  /** Reads the files of the directory. */
-  readonly environment: Environment
+export interface PartiesParts extends RecordReading {
   readonly stored: StoredRecords
   readonly clock: Clock
 }
@@ -129,11 +130,11 @@ function withStored(configured: Directory, { businesses, funds, roles }: StoredR
 /** If `problems` has failed, the result must not be used. */
 export async function readParties(
   configuration: Configuration,
-  { environment, stored, clock }: PartiesParts,
+  { stored, clock, ...reading }: PartiesParts,
   problems: Problems,
 ): Promise<Parties> {
   const catalogue = compileScopes(configuration.scopes, problems)
-  const configured = await compileDirectory(configuration.directory, catalogue, problems, environment)
+  const configured = await compileDirectory(configuration.directory, catalogue, problems, reading)
   const directory = withStored(configured, stored)
   const marked = new MarkedNames(stored.marks)
   const all = layered(

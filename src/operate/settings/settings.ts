@@ -1,4 +1,5 @@
 /** How configuration files are read, with what extensions add to them. */
+import { type ClientCheck, clientFormOf } from '../../identity/directory/records/schema.ts'
 import { type TProperties, withKeys, withShapes } from '../../base/config/schema.ts'
 import type { AddedBackends, AddedKind } from '../../gateway/backends/kinds.ts'
 import type { Environment } from '../../base/config/validate.ts'
@@ -6,12 +7,14 @@ import type { AddedChecks } from './added-checks.ts'
 import { configurationSchema, type ReadConfiguration, readConfiguration } from './configuration.ts'
 
 /** What an extension adds to the configuration. */
-export interface AddedSettings extends Partial<Omit<AddedChecks, 'backends'>> {
+export interface AddedSettings extends Partial<Omit<AddedChecks, 'backends' | 'clientForm'>> {
   /**
    * Keys with their schemas, by the section that they are in: its path from the top level (`''`), such as `issuers.*`. The core
    * carries their values unread.
    */
   readonly keys?: Readonly<Record<string, TProperties>>
+  /** Checks of the keys in `directory.clients.*`. They run for clients of the store too. */
+  readonly clientChecks?: readonly ClientCheck[]
   /** Kinds of backends. */
   readonly backends?: Readonly<Record<string, AddedKind>>
   /** How backends of kind `stream` upgrade connections. One extension has it at most. */
@@ -56,6 +59,7 @@ export function settingsWith(added: readonly AddedSettings[]): Settings {
       },
       checks: added.flatMap(({ checks = [] }) => checks),
       partChecks: added.flatMap(({ partChecks = [] }) => partChecks),
+      clientForm: clientFormOf(added),
     },
     read: (file, environment) => readConfiguration(schema, file, environment),
   }

@@ -2,8 +2,7 @@
 import { problemsOfValues, targetValuesOf } from '../../gateway/backends/forward/schema/origins.ts'
 import { Problems } from '../../base/config/problems.ts'
 import { compileScopes } from '../../base/config/scopes/schema.ts'
-import type { Environment } from '../../base/config/validate.ts'
-import { compileDirectory } from '../../identity/directory/records/compile.ts'
+import { compileDirectory, type RecordReading } from '../../identity/directory/records/compile.ts'
 import type { Sealer } from '../../base/contracts/people/keys.ts'
 import { DirectoryRefusal, type EditingParts } from '../../identity/directory/editors/editing.ts'
 import { type Editors, openEditors } from '../../identity/directory/editors/editors.ts'
@@ -20,12 +19,11 @@ import { adoptSeals, keysPlanOf } from './key-plan.ts'
 import type { State } from './state.ts'
 import type { DirectoryConfig } from '../../identity/directory/records/schema.ts'
 
-export interface EditorParts {
+export interface EditorParts extends RecordReading {
   /** Where the keys are, beside which secrets of records are sealed. */
   readonly place: Sealer | undefined
   readonly state: Pick<EditingParts, 'store' | 'feed' | 'tokenRevoker'>
   readonly clock: Clock
-  readonly environment: Environment
   readonly pause: EditingParts['pause']
   /** Whether people that live elsewhere are found by a configuration. */
   readonly hasPeopleElsewhere: (directory: DirectoryConfig) => boolean
@@ -38,12 +36,12 @@ interface InForceParts extends Omit<EditorParts, 'place'> {
 /** Compiles the directory of a configuration, to edit beside it. Its problems are in the report. */
 export async function openConfiguredEditors(
   configuration: Configuration,
-  { state, clock, environment, place, pause, hasPeopleElsewhere }: EditorParts,
+  { state, clock, place, pause, hasPeopleElsewhere, ...reading }: EditorParts,
   problems: Problems,
 ): Promise<Editors> {
   const { scopes, directory } = configuration
   const catalogue = compileScopes(scopes, problems)
-  const configured = await compileDirectory(directory, catalogue, problems, environment)
+  const configured = await compileDirectory(directory, catalogue, problems, reading)
   const { store, feed, tokenRevoker } = state
   const namedValues = namedValuesOf(configuration)
   const targets = targetValuesOf(configuration.backends)

@@ -7,7 +7,6 @@ import { type BackendConfig, backendUnder } from '../../gateway/backends/schema.
 import { ConfigurationError, Problems } from '../../base/config/problems.ts'
 import type { Catalogue } from '../../base/config/scopes/catalogue.ts'
 import { compileScopes } from '../../base/config/scopes/schema.ts'
-import type { Environment } from '../../base/config/validate.ts'
 import type { Admission } from '../../base/contracts/calls/admission.ts'
 import type { AuditTrail } from '../../base/contracts/records/audit.ts'
 import type { Backend } from '../../base/contracts/calls/backend.ts'
@@ -15,7 +14,11 @@ import type { ReplayMemory } from '../../base/contracts/people/dpop.ts'
 import type { AttemptLimiter } from '../../base/contracts/people/lockouts.ts'
 import type { Store } from '../../base/contracts/records/store.ts'
 import type { Switches } from '../../base/contracts/calls/switches.ts'
-import { compileDirectory, type Directory } from '../../identity/directory/records/compile.ts'
+import {
+  compileDirectory,
+  type Directory,
+  type RecordReading,
+} from '../../identity/directory/records/compile.ts'
 import type { Hasher } from '../../identity/directory/hashing/hasher.ts'
 import type { PeopleOpening } from '../../identity/directory/records/people-source.ts'
 import type { OpenedFunds } from '../../identity/directory/records/places.ts'
@@ -25,7 +28,7 @@ import type { StoredPlaces } from '../../identity/directory/records/stored-place
 import { reportTakenIds } from '../../identity/directory/records/uniqueness.ts'
 import { compileActions, type CompiledActions } from '../../gateway/actions/compile-actions.ts'
 import type { Conversions } from '../../gateway/conversion/conversions.ts'
-import type { LogoutQueue } from '../../identity/stored/logout-queue.ts'
+import type { LogoutNotices } from '../../identity/dependencies/logouts.ts'
 import type { StoreTokenRevoker } from '../../identity/stored/token-revoker.ts'
 import type { Clock } from '../../base/kernel/clock.ts'
 import type { ClientKeySets } from '../../identity/keys/remote/client-keys.ts'
@@ -41,12 +44,11 @@ import type { ClientTallies } from '../../operate/watch/metrics/counts.ts'
 import { type OpenedPeople, openPeopleOf } from './people.ts'
 
 /** The parts that outlive a configuration: state, keys, switches, limits. */
-export interface Dependencies {
+export interface Dependencies extends RecordReading {
   readonly extensions: readonly Extension[]
   /** The parts that extensions add to backends. */
   readonly addedBackends: AddedBackends
   readonly clock: Clock
-  readonly environment: Environment
   /** Absent in a sidecar, which issues nothing (C11.2). */
   readonly keys: ServiceKeys | undefined
   /** The proofs that this process has seen, whatever configuration was in force. */
@@ -74,7 +76,7 @@ export interface Dependencies {
   readonly storedPlaces: StoredPlaces
   readonly rules: RevocationRules
   readonly tokenRevoker: StoreTokenRevoker
-  readonly logouts: LogoutQueue
+  readonly logouts: LogoutNotices
   /** Counts calls by client. */
   readonly tallies: ClientTallies
 }
@@ -117,12 +119,7 @@ export async function openParts(
   const problems = new Problems()
   const { vendor, areas } = configuration
   const catalogue = compileScopes(configuration.scopes, problems)
-  const directory = await compileDirectory(
-    configuration.directory,
-    catalogue,
-    problems,
-    dependencies.environment,
-  )
+  const directory = await compileDirectory(configuration.directory, catalogue, problems, dependencies)
   await reportOpenedDemo(configuration, directory, problems)
   if (!problems.failed && !isSidecar(configuration))
     await reportTakenIds(directory, dependencies.store, problems)

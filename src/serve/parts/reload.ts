@@ -12,12 +12,11 @@ import {
 } from '../../base/contracts/records/audited-change.ts'
 import { ConfigurationError, problemLines, Problems } from '../../base/config/problems.ts'
 import { compileScopes } from '../../base/config/scopes/schema.ts'
-import type { Environment } from '../../base/config/validate.ts'
 import type { AuditTrail } from '../../base/contracts/records/audit.ts'
 import type { Recorder } from '../../base/contracts/records/recorder.ts'
 import type { Store } from '../../base/contracts/records/store.ts'
 import type { RevocationCause, TokenRevoker } from '../../base/contracts/records/tokens.ts'
-import { compileDirectory } from '../../identity/directory/records/compile.ts'
+import { compileDirectory, type RecordReading } from '../../identity/directory/records/compile.ts'
 import type { Holdings, Loss } from '../../identity/directory/records/holdings.ts'
 import type { JsonObject } from '../../base/http/body/json.ts'
 import { type After, after as systemAfter, type Clock, systemClock } from '../../base/kernel/clock.ts'
@@ -72,12 +71,9 @@ const withoutPeople = (configuration: Configuration): Configuration => ({
   directory: { ...configuration.directory, clients: {}, users: {}, businesses: {}, files: {} },
 })
 
-async function rowsOf(
-  configuration: Configuration,
-  environment: Environment,
-): Promise<readonly AccessRight[]> {
+async function rowsOf(configuration: Configuration, reading: RecordReading): Promise<readonly AccessRight[]> {
   const problems = new Problems()
-  const parts = { environment, stored: NOTHING_STORED, clock: systemClock }
+  const parts = { ...reading, stored: NOTHING_STORED, clock: systemClock }
   const rows = await accessOf(configuration, parts, problems)
   return problems.failed ? [] : rows
 }
@@ -122,13 +118,13 @@ function fileChanges(before: FileDigests, after: FileDigests): JsonObject {
 async function describeReload(
   before: ServedAccess,
   after: ServedAccess,
-  environment: Environment,
+  reading: RecordReading,
 ): Promise<JsonObject> {
   const inFiles = usesFiles(before.configuration) || usesFiles(after.configuration)
   const rows = async ({ configuration, holdings }: ServedAccess): Promise<readonly AccessRight[]> =>
     inFiles
-      ? [...(await rowsOf(withoutPeople(configuration), environment)), ...rowsOfHoldings(holdings)]
-      : rowsOf(configuration, environment)
+      ? [...(await rowsOf(withoutPeople(configuration), reading)), ...rowsOfHoldings(holdings)]
+      : rowsOf(configuration, reading)
   const { gained, lost } = compareAccess(await rows(before), await rows(after))
   const text = textOf(subjectsOf(before.holdings, after.holdings))
   return {
@@ -143,12 +139,11 @@ async function describeReload(
 /** The cause of ending what people may no longer have. */
 const LOST: RevocationCause = { via: 'change of the configuration' }
 
-export interface ReloaderParts {
+export interface ReloaderParts extends RecordReading {
   /** The configuration file. */
   readonly file: string
   /** Every file of the configuration in force. */
   readonly files: Iterable<string>
-  readonly environment: Environment
   readonly settings: Settings
   readonly pool: Pick<WorkerPool<Configuration>, 'holdingsDigest' | 'prepare' | 'commit' | 'abort'>
   readonly rules: Pick<RevocationRules, 'revoke'>
@@ -208,7 +203,7 @@ export class Reloader {
 
   /** Opens it for the configuration in force. Rejects with ContentsChanged if its files have changed since. */
   static async open(configuration: Configuration, parts: ReloaderParts): Promise<Reloader> {
-    const holdings = await readHoldings(configuration, parts.environment)
+    const holdings = await readHoldings(configuration, parts)
     if (holdings === undefined || digestOfHoldings(holdings) !== parts.pool.holdingsDigest)
       throw new ContentsChanged()
     return new Reloader(configuration, holdings, parts)
@@ -260,7 +255,7 @@ export class Reloader {
       return refused(...fixed.map((path) => `${path}  cannot change while the service runs — restart it`))
     const unfit = await this.#refuseSeals(configuration)
     if (unfit !== undefined) return unfit
-    const holdings = await readHoldings(configuration, environment)
+    const holdings = await readHoldings(configuration, this.#parts)
     if (holdings === undefined) return this.#refuse()
     try {
       if ((await pool.prepare(configuration)) !== digestOfHoldings(holdings)) {
@@ -321,12 +316,12 @@ export class Reloader {
     files: FileDigests,
     operator: Operator,
   ): Promise<void> {
-    const { audit, pool, environment } = this.#parts
+    const { audit, pool } = this.#parts
     const before = { configuration: this.#configuration, holdings: this.#holdings, files: this.#files }
     // A file that was touched, or a reload that was asked for twice, puts nothing else in force.
     const isSame = isDeepStrictEqual([before.configuration, before.files], [configuration, files])
     if (!audit.on || isSame) return pool.commit()
-    const change = await describeReload(before, { configuration, holdings, files }, environment)
+    const change = await describeReload(before, { configuration, holdings, files }, this.#parts)
     const act: AuditedChange = { event: 'configuration.reloaded', change }
     const record = onlyTakesAway(this.#configuration, configuration) ? recordTaking : recordGiving
     await record(audit, operator, act, () => pool.commit())
@@ -368,12 +363,12 @@ export class Reloader {
  */
 export async function readHoldings(
   configuration: Configuration,
-  environment: Environment,
+  reading: RecordReading,
 ): Promise<Holdings | undefined> {
   const { scopes, directory } = configuration
   const problems = new Problems()
   const catalogue = compileScopes(scopes, problems)
-  const compiled = await compileDirectory(directory, catalogue, problems, environment)
+  const compiled = await compileDirectory(directory, catalogue, problems, reading)
   return problems.failed ? undefined : servedHoldings({ configuration, directory: compiled, catalogue })
 }
 

@@ -2,7 +2,11 @@
 import type { AuditTrail } from '../../base/contracts/records/audit.ts'
 import type { Recorder } from '../../base/contracts/records/recorder.ts'
 import type { FeedReading, Store, StoreAtStart, View } from '../../base/contracts/records/store.ts'
-import { LogoutQueue } from '../../identity/stored/logout-queue.ts'
+import {
+  type LogoutNotices,
+  NO_NOTICES,
+  type OpenLogoutNotices,
+} from '../../identity/dependencies/logouts.ts'
 import { StoreTokenRevoker } from '../../identity/stored/token-revoker.ts'
 import type { Clock } from '../../base/kernel/clock.ts'
 import { LONGEST_ACCESS_TOKEN, LONGEST_FOREIGN_TOKEN, LONGEST_LEEWAY } from '../../base/kernel/lifetimes.ts'
@@ -34,7 +38,7 @@ export interface State extends AsyncDisposable {
   readonly feed: ChangeFeed
   readonly rules: RevocationRules
   readonly tokenRevoker: StoreTokenRevoker
-  readonly logouts: LogoutQueue
+  readonly logouts: LogoutNotices
   readonly longestLife: RecordedLife
   readonly switches: MaintenanceSwitches
   readonly maintenance: MaintenanceRecords
@@ -47,6 +51,7 @@ export interface StateParts {
   readonly recorder: Recorder
   readonly audit: AuditTrail
   readonly measures: Measures
+  readonly openNotices: OpenLogoutNotices
   /** Milliseconds within which the store must answer; undefined: as callers of the service need it. */
   readonly answerWithin?: number
 }
@@ -68,7 +73,7 @@ const troubleNotes =
 /** Opens the state. Rejects with StoreError or Fault `identity_unavailable`; nothing is left open then. */
 export async function openState(configuration: Configuration, parts: StateParts): Promise<State> {
   await using opened = new AsyncDisposableStack()
-  const { clock: machine, recorder, audit, measures, answerWithin } = parts
+  const { clock: machine, recorder, audit, measures, answerWithin, openNotices } = parts
   const config = storeOf(configuration)
   const { clock, offset } = sharedClock(config, parts)
   const options = { onTrouble: troubleNotes(recorder), answerWithin, offset }
@@ -90,7 +95,7 @@ export async function openState(configuration: Configuration, parts: StateParts)
   const switches = new MaintenanceSwitches(clock)
   opened.defer(startPurging({ store, recorder }))
   const rules = new RevocationRules({ feed, clock, recorder, longestLife, view })
-  const logouts = new LogoutQueue(store, clock)
+  const logouts = isSidecar(configuration) ? NO_NOTICES : await openNotices(store, clock)
   const state = {
     clock,
     view,

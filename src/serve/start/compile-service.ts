@@ -242,6 +242,7 @@ function openOwnIdentity(
     longestTarget: configuration.server.limits.target,
     clientMethods: new DirectoryMethods({
       configured: directory.clients.values(),
+      isNotified: dependencies.logouts.isNotified,
       store: dependencies.store,
       clock,
     }),

@@ -116,6 +116,7 @@ export async function openDependencies(
   return {
     extensions: EXTENSIONS,
     addedBackends: SETTINGS.added.backends,
+    clientForm: SETTINGS.added.clientForm,
     clock,
     machine,
     environment,

@@ -27,7 +27,7 @@ import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import { inspectStore } from '../../state/stores/read-store.ts'
 import { openDependencies, type WorkerDependencies } from './dependencies.ts'
 import { explainPartsOf } from './explain.ts'
-import { SETTINGS } from './settings.ts'
+import { openNotices, SETTINGS } from './settings.ts'
 import { openMeasures } from '../parts/measures.ts'
 import { openState } from '../parts/state.ts'
 import { closablesOf, closeAll, openParts } from '../parts/parts.ts'
@@ -111,7 +111,7 @@ export async function openExplainer(file: string, options: ExplainerOptions = {}
       store: { ...configuration.store, kind: 'memory' as const },
     }
     const beneath = { clock, recorder: NO_RECORDER, audit: NO_TRAIL, measures: openMeasures(apart) }
-    const state = opened.use(await openState(apart, beneath))
+    const state = opened.use(await openState(apart, { ...beneath, openNotices }))
     if (options.store !== false) await copyDirectory(configuration, state.store)
     const attempts = new LocalLockouts(apart.identity.guessing, clock)
     const reports = { attempts, rateUsage: () => undefined }

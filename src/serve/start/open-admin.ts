@@ -13,7 +13,7 @@ import {
 } from '../../operate/trail/announcement.ts'
 import type { ServiceContext } from '../../operate/operation/context.ts'
 import { type AdminListener, startAdminListener } from '../../operate/listener.ts'
-import { RECORD_KINDS } from '../../identity/directory/editors/editors.ts'
+import { recordKindsWith } from '../../identity/directory/editors/editors.ts'
 import { adminRoutes } from '../../operate/openapi.ts'
 import type { Operators } from '../../operate/operation/operators.ts'
 import type { WorkerPool } from '../../base/contracts/processes/worker-pool.ts'
@@ -22,6 +22,7 @@ import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import type { Observation } from './observation.ts'
 import type { TrailOwner } from '../parts/trail-owner.ts'
 import { VERSION } from '../parts/version.ts'
+import { SETTINGS } from './settings.ts'
 
 /** Tells commands where this service is. A sidecar without a trail writes nothing to disk, and is found by its configuration. */
 export function announceService(
@@ -70,7 +71,7 @@ export function openAdmin(
     recorder,
     metrics: async () => observation.scrape(await pool),
     operators,
-    api: { audit, routes: adminRoutes(VERSION, RECORD_KINDS), context },
+    api: { audit, routes: adminRoutes(VERSION, recordKindsWith(SETTINGS.added.clientForm)), context },
   })
 }
 

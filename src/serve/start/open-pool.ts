@@ -18,6 +18,7 @@ import { conditionOfStore } from './conditions.ts'
 import { openMeasures } from '../parts/measures.ts'
 import type { Observation } from './observation.ts'
 import type { ServingWorker } from './serving-worker.ts'
+import { openNotices } from './settings.ts'
 import { openState, type State } from '../parts/state.ts'
 import type { TrailOwner } from '../parts/trail-owner.ts'
 
@@ -61,7 +62,9 @@ export async function serveHere(
 ): Promise<Serving> {
   const measures = openMeasures(configuration)
   const relay = new RelayRecorder()
-  const state = opened.use(await openState(configuration, { clock, recorder: relay, audit, measures }))
+  const state = opened.use(
+    await openState(configuration, { clock, recorder: relay, audit, measures, openNotices }),
+  )
   // Imported only here: a supervisor of several workers never needs the serving code, and saves its memory.
   const { startServing } = await import('./worker.ts')
   const base = { clock, environment, state, audit, measures, recorder: relay, opened }
@@ -81,7 +84,7 @@ export async function serveByProcesses(
   contentsChanged: () => void,
 ): Promise<Serving> {
   const { measures, health, recorder } = observation
-  const state = opened.use(await openState(configuration, { clock, recorder, audit, measures }))
+  const state = opened.use(await openState(configuration, { clock, recorder, audit, measures, openNotices }))
   health.add({ name: 'store', healthy: () => state.store.trouble === undefined })
   // Only this process tells the other nodes that it is alive: the one write that comes by itself. Failures are reported by those
   // who serve.

@@ -27,7 +27,7 @@ import type { EditorParts } from '../parts/in-force.ts'
 import { keysPlanOf, OpenedKeys } from '../parts/key-plan.ts'
 import type { State } from '../parts/state.ts'
 import type { TrailOwner } from '../parts/trail-owner.ts'
-import { hasPeopleElsewhere } from './settings.ts'
+import { hasPeopleElsewhere, openNotices, SETTINGS } from './settings.ts'
 
 /**
  * The trail of a command. `none`: none is kept, or the operation leaves no record. A lock: of its folder; it is handed over.
@@ -247,13 +247,14 @@ export class OperatedHere implements AsyncDisposable {
 
   async #openEditors(): Promise<Editors> {
     const { configuration, environment, pause } = this.#parts
+    const reading = { environment, clientForm: SETTINGS.added.clientForm }
     const state = await this.#directoryState()
     const problems = new Problems()
     const { openConfiguredEditors } = await import('../parts/in-force.ts')
     const { place } = keysPlanOf(configuration, state.store)
     const editors = await openConfiguredEditors(
       configuration,
-      { state, place, clock: systemClock, environment, pause, hasPeopleElsewhere },
+      { ...reading, state, place, clock: systemClock, pause, hasPeopleElsewhere },
       problems,
     )
     if (problems.failed) throw new ConfigurationError(problems)
@@ -290,6 +291,7 @@ async function openStateOf(configuration: Configuration): Promise<State> {
     recorder: NO_RECORDER,
     audit: NO_TRAIL,
     measures: openMeasures(configuration),
+    openNotices,
     answerWithin: ANSWER_COMMAND_WITHIN,
   })
 }

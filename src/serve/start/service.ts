@@ -5,11 +5,12 @@ import type { Environment } from '../../base/config/validate.ts'
 import { type AuditTrail, NO_TRAIL } from '../../base/contracts/records/audit.ts'
 import type { EditingParts } from '../../identity/directory/editors/editing.ts'
 import { type Holdings, NO_HOLDINGS } from '../../identity/directory/records/holdings.ts'
+import { unknownMembers } from '../../identity/directory/records/stored-directory.ts'
 import { systemTimer } from '../../identity/guessing/guessing.ts'
 import { LocalLockouts, recordLockout } from '../../identity/guessing/lockouts.ts'
 import type { Clock } from '../../base/kernel/clock.ts'
 import { localUrl } from '../../base/kernel/listen-address.ts'
-import { withStartBudget } from '../../base/kernel/store-budget.ts'
+import { outsideBudgets, withStartBudget } from '../../base/kernel/store-budget.ts'
 import { DataFolderLock } from '../../operate/trail/announcement.ts'
 import type { ServiceContext } from '../../operate/operation/context.ts'
 import { OpenIntents } from '../../operate/operation/open-intents.ts'
@@ -101,6 +102,7 @@ export const startPostern = (configuration: Configuration, options: StartOptions
 // long: what is opened, in its order, on one page
 async function start(configuration: Configuration, options: StartOptions): Promise<Running> {
   const { clock, environment, source } = options
+  const { clientForm } = SETTINGS.added
   const sidecar = isSidecar(configuration)
   // Holds what the last record and the last line of the log need. The stack below ends first: it holds what serves.
   await using lasting = new AsyncDisposableStack()
@@ -173,6 +175,7 @@ async function start(configuration: Configuration, options: StartOptions): Promi
     state,
     clock,
     environment,
+    clientForm,
     hasPeopleElsewhere,
     pause: options.pause,
   })
@@ -186,7 +189,9 @@ async function start(configuration: Configuration, options: StartOptions): Promi
   }
   const reloader =
     source && (await openReloader(configuration, source, { ...base, state, pool, files, inForce }))
-  const served = reloader ?? { holdings: (await readHoldings(configuration, environment)) ?? NO_HOLDINGS }
+  const served = reloader ?? {
+    holdings: (await readHoldings(configuration, { environment, clientForm })) ?? NO_HOLDINGS,
+  }
   const holdings = (): Holdings => served.holdings
   observation.exposition.limitClients(configuration.metrics.clients, holdings().clients.keys())
   rememberOwn(configuration, { clock, recorder, feed: state.feed, opened: serving })
@@ -234,7 +239,10 @@ async function start(configuration: Configuration, options: StartOptions): Promi
   }
   ready.resolve(turns)
   // The store of a sidecar forgets.
-  if (!sidecar) await trailOwner?.remembered.compare(state.store, configuration)
+  if (!sidecar) {
+    await trailOwner?.remembered.compare(state.store, configuration)
+    void outsideBudgets(() => noteUnknownMembers(state, observation))
+  }
 
   operated.resolve(context)
   // Once more: it is closed before what it works on.
@@ -285,6 +293,12 @@ async function start(configuration: Configuration, options: StartOptions): Promi
     context,
     close: () => (ended ??= end()),
   }
+}
+
+/** Tells of members of stored clients that have no effect. Whether the store can be read, the feed tells. */
+async function noteUnknownMembers({ store }: State, { recorder }: Observation): Promise<void> {
+  const members = await unknownMembers(store, SETTINGS.added.clientForm.schema).catch(() => [])
+  if (members.length > 0) recorder.note('warn', 'client_members_unknown', { members })
 }
 
 /**
@@ -369,6 +383,7 @@ const openReloader = (
     audit,
     environment,
     settings: SETTINGS,
+    clientForm: SETTINGS.added.clientForm,
     pool,
     rules: state.rules,
     tokenRevoker: state.tokenRevoker,

@@ -1,5 +1,6 @@
 import type { Extension } from '../../operate/hooks/extension.ts'
 import { settingsWith } from '../../operate/settings/settings.ts'
+import { NO_NOTICES, type OpenLogoutNotices } from '../../identity/dependencies/logouts.ts'
 import { peopleSourceOf } from '../../identity/directory/records/people-source.ts'
 import type { DirectoryConfig } from '../../identity/directory/records/schema.ts'
 import * as extensions from './extensions.ts'
@@ -8,6 +9,9 @@ export const EXTENSIONS: readonly Extension[] = Object.values<Extension>(extensi
 
 /** By what configuration files are read and checked: with the keys, kinds and checks of all extensions. */
 export const SETTINGS = settingsWith(EXTENSIONS.flatMap(({ settings }) => settings ?? []))
+
+export const openNotices: OpenLogoutNotices =
+  EXTENSIONS.find(({ logouts }) => logouts)?.logouts ?? (() => Promise.resolve(NO_NOTICES))
 
 const PEOPLE_SOURCES = EXTENSIONS.flatMap(({ people }) => people ?? [])
 

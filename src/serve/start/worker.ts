@@ -7,7 +7,6 @@ import type { Clock } from '../../base/kernel/clock.ts'
 import { withStartBudget } from '../../base/kernel/store-budget.ts'
 import { WORKER_NUMBER, type WorkerMessages } from '../../base/contracts/processes/worker-pool.ts'
 import type { StepDependencies } from '../../identity/steps/endpoint.ts'
-import { LogoutSender } from '../../identity/logout/sender.ts'
 import { ConnectionLimit } from '../../gateway/server/connection-limit.ts'
 import { bindPublicListener } from '../../gateway/server/public-listener.ts'
 import { compileServer } from '../../gateway/server/schema.ts'
@@ -19,6 +18,7 @@ import { nodeIdOf } from './node.ts'
 import { closablesOf, closeAll, openParts } from '../parts/parts.ts'
 import { ServingWorker } from './serving-worker.ts'
 import { openState } from '../parts/state.ts'
+import { openNotices } from './settings.ts'
 import { tellHeads } from '../parts/trail-owner.ts'
 
 export interface WorkerOptions {
@@ -46,7 +46,9 @@ export const startWorker = (
       measures.gauges.add(() => readTrail(trail))
     }
     const audit = trail ?? NO_TRAIL
-    const state = opened.use(await openState(configuration, { clock, recorder, audit, measures }))
+    const state = opened.use(
+      await openState(configuration, { clock, recorder, audit, measures, openNotices }),
+    )
     state.feed.shareWith({ pollChanges: () => reports.changed() })
     const base = { clock, environment, state, audit, measures, recorder, opened }
     return startServing(configuration, base, reports, trail)
@@ -97,13 +99,8 @@ export async function startServing(
   const { identity } = worker
   if (identity !== undefined) {
     const current = (): StepDependencies => (worker.identity ?? identity).dependencies
-    const sender = new LogoutSender({
-      ...dependencies,
-      queue: dependencies.logouts,
-      recorder,
-      identity: current,
-    })
-    opened.defer(() => sender.stop())
+    const { audit, logouts } = dependencies
+    opened.defer(await logouts.send({ audit, recorder, identity: current }))
   }
   return worker
 }

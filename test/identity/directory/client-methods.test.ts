@@ -20,7 +20,9 @@ const KEYS = { ...BASIC, authentication: ['private_key_jwt'] } as const
 /** As a configuration has it. A record of the store names no method. */
 const PUBLIC = { ...BASIC, kind: 'public', authentication: ['none'], secrets: [] } as const
 
-const TOLD = { ...BASIC, backchannelLogoutUri: 'https://app.test/logged-out' } as const
+const TOLD = { ...BASIC, ...{ told: true } } as const
+
+const isNotified = (client: object): boolean => 'told' in client
 
 const PLAIN = { ...BASIC, grants: ['authorization_code'] } as const
 const PUSHING = { ...PLAIN, requirePar: true } as const
@@ -43,6 +45,7 @@ function open(configured: readonly Configured[]) {
   const read: string[] = []
   const methods = new DirectoryMethods({
     configured,
+    isNotified,
     clock,
     store: {
       list: (kind, page) => {
@@ -66,7 +69,7 @@ describe('C6.3.2 the methods of authentication that some client has', () => {
   it('C6.3.3a stand beside whether some client is told when a login ends', async () => {
     const { add, known } = open([BASIC])
     await add('app', TOLD)
-    expect(await known()).toEqual(['backchannel_logout', 'client_secret_basic'])
+    expect(await known()).toEqual(['client_secret_basic', 'logout_notices'])
   })
 
   it('come with the grant of machines, where there is one', async () => {
@@ -114,6 +117,7 @@ describe('C6.3.2 the methods of authentication that some client has', () => {
     }))
     const methods = new DirectoryMethods({
       configured: [BASIC],
+      isNotified,
       clock: movableClock(),
       store: {
         list: (_kind, page) =>
@@ -128,6 +132,7 @@ describe('C6.3.2 the methods of authentication that some client has', () => {
   it('stay known while the store cannot be read', async () => {
     const methods = new DirectoryMethods({
       configured: [BASIC],
+      isNotified,
       clock: movableClock(),
       store: { list: () => Promise.reject(new Fault('identity_unavailable')) },
     })
@@ -158,7 +163,7 @@ describe('C6.3.2 whether every client must push its requests', () => {
     let isDown = true
     const list: MemoryStore['list'] = (kind, page) =>
       isDown ? Promise.reject(new Fault('identity_unavailable')) : store.list(kind, page)
-    const methods = new DirectoryMethods({ configured: [PUSHING], clock, store: { list } })
+    const methods = new DirectoryMethods({ configured: [PUSHING], isNotified, clock, store: { list } })
     expect(await methods.current()).toContain('plain_requests')
     isDown = false
     clock.advance(60_000)

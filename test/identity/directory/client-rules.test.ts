@@ -7,6 +7,7 @@ import { problemsAt } from '../../../src/identity/directory/records/read-records
 import { readStoredClient } from '../../../src/identity/directory/records/stored-directory.ts'
 import type { ClientRecord } from '../../../src/identity/directory/records/schema.ts'
 import type { Jwk } from '../../../src/base/kernel/jwk.ts'
+import { READING } from '../../support/settings.ts'
 
 const SECRETS = [`sha256:${'A'.repeat(43)}`]
 const EC = generateKeyPairSync('ec', { namedCurve: 'P-256' })
@@ -52,6 +53,7 @@ const known = {
   businesses: new Map([['ACME', {}]]),
   roles: new Map(),
   clients: new Map(),
+  ...READING,
 }
 
 function compile(of: ClientRecord) {
@@ -214,12 +216,6 @@ describe('C6.1.2 the rules of a client', () => {
       record('partner', { requireBinding: false, requirePkce: true }),
       'requireBinding',
       /one of the two/,
-    ],
-    [
-      'a logout address at http elsewhere',
-      record('partner', { backchannelLogoutUri: 'http://a.example/out' }),
-      'backchannelLogoutUri',
-      /http to another machine/,
     ],
     [
       'the password grant under FAPI 2.0',

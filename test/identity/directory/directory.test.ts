@@ -10,6 +10,7 @@ import { compileDirectory, type Directory } from '../../../src/identity/director
 import { Hasher, hashSecret } from '../../../src/identity/directory/hashing/hasher.ts'
 import { directorySchema } from '../../../src/identity/directory/records/schema.ts'
 import { findDemoSecrets } from '../../../src/operate/settings/dangers.ts'
+import { READING } from '../../support/settings.ts'
 
 const HASH = '$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc'
 const SECRET = hashSecret('one-of-our-own')
@@ -60,7 +61,7 @@ async function compile(
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text)
   await writeFile(join(folder, 'own.yaml'), JSON.stringify({ directory: written }))
   const { value, problems } = loadFile(schema, join(folder, 'own.yaml'), {})
-  const made = value && (await compileDirectory(value.directory, catalogue, problems))
+  const made = value && (await compileDirectory(value.directory, catalogue, problems, READING))
   const told = problems.list.map(({ path, message }) => `${path.slice(1).join('.')} ${message}`)
   return { problems, told, made }
 }

@@ -4,6 +4,7 @@ import { compileCatalogue } from '../../../src/base/config/scopes/catalogue.ts'
 import { compileDirectory } from '../../../src/identity/directory/records/compile.ts'
 import { type Holdings, holdingsOf, lossesBetween } from '../../../src/identity/directory/records/holdings.ts'
 import type { DirectoryConfig } from '../../../src/identity/directory/records/schema.ts'
+import { READING } from '../../support/settings.ts'
 
 const HASH = 'sha256:LrS2csIIenKerBXhR_QzSOAnV-FAjLrko9uDiwaZEYQ'
 const PASSWORD =
@@ -69,7 +70,7 @@ async function compile({ implied = IMPLIED, ...changes }: Changes = {}): Promise
   const config: DirectoryConfig = { ...WORLD, roles: ROLES, ...changes, files: {} }
   const scopes = Object.entries(implied).map(([name, implies]) => ({ name, description: '', implies }))
   const catalogue = compileCatalogue(scopes)
-  return holdingsOf(await compileDirectory(config, catalogue, new Problems()), catalogue)
+  return holdingsOf(await compileDirectory(config, catalogue, new Problems(), READING), catalogue)
 }
 
 const { alice, bob } = WORLD.users

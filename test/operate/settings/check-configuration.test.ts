@@ -10,7 +10,7 @@ import { type Dependencies, openParts } from '../../../src/serve/parts/parts.ts'
 import { certificateFolder, makeCertificate } from '../../support/certificates.ts'
 import { configFiles } from '../../support/config-files.ts'
 import { sealKey } from '../../support/seal-key.ts'
-import { SETTINGS } from '../../support/settings.ts'
+import { READING, SETTINGS } from '../../support/settings.ts'
 
 const config = (name: string): string => fileURLToPath(new URL(`../../../config/${name}`, import.meta.url))
 const demo = readFileSync(config('demo.yaml'), 'utf8').replace('demo-data.json', config('demo-data.json'))
@@ -149,7 +149,7 @@ directory:
     const { configuration } = SETTINGS.load(at('a.yaml'), {})
     await expect(
       openParts(configuration!, {
-        ...{ environment: {}, extensions: [] },
+        ...{ ...READING, extensions: [] },
         addedBackends: { kinds: new Map(), upgrade: undefined },
       } as unknown as Dependencies),
     ).rejects.toThrow(ConfigurationError)

@@ -4,7 +4,7 @@ import { type Dependencies, openParts } from '../../../src/serve/parts/parts.ts'
 import { MemoryStore } from '../../../src/state/stores/sqlite/memory.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 import { DEMO } from '../../support/spawn-postern.ts'
-import { SETTINGS } from '../../support/settings.ts'
+import { READING, SETTINGS } from '../../support/settings.ts'
 
 it('C10 where endpoints of an extension cannot be made, nothing was opened', async () => {
   const clock = movableClock()
@@ -13,7 +13,7 @@ it('C10 where endpoints of an extension cannot be made, nothing was opened', asy
   const opened: string[] = []
   const puppet = { open: (name: string) => opened.push(name), contents: () => Promise.resolve('') }
   const dependencies = {
-    ...{ clock, environment: {}, store: new MemoryStore(clock) },
+    ...{ ...READING, clock, store: new MemoryStore(clock) },
     extensions: [{ endpoints: () => Promise.reject(new Error('cannot be loaded')) }],
     addedBackends: { kinds: new Map([['puppet', puppet]]), upgrade: undefined },
   } as unknown as Dependencies

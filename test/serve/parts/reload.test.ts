@@ -18,7 +18,7 @@ import { manualAfter } from '../../support/manual-after.ts'
 import { keepNotes } from '../../support/notes.ts'
 import { sealKey } from '../../support/seal-key.ts'
 import { ROOT } from '../../support/spawn-postern.ts'
-import { SETTINGS } from '../../support/settings.ts'
+import { READING, SETTINGS } from '../../support/settings.ts'
 
 const BUSINESSES = '{"code":"ONE","name":"One","funds":[]}\n{"code":"TWO","name":"Two","funds":[]}\n'
 
@@ -26,7 +26,7 @@ const BUSINESSES = '{"code":"ONE","name":"One","funds":[]}\n{"code":"TWO","name"
 async function openedNow({ scopes, directory }: Configuration): Promise<string> {
   const told = new Problems()
   const catalogue = compileScopes(scopes, told)
-  return digestOfHoldings(holdingsOf(await compileDirectory(directory, catalogue, told, {}), catalogue))
+  return digestOfHoldings(holdingsOf(await compileDirectory(directory, catalogue, told, READING), catalogue))
 }
 
 /** A reloader beside a service that acts out `meanwhile` within each `prepare`. */
@@ -55,6 +55,7 @@ async function startReloader(
     audit,
     environment,
     settings: SETTINGS,
+    clientForm: READING.clientForm,
     pool: {
       holdingsDigest: await openedNow(configuration),
       prepare: async (next) => {

@@ -48,8 +48,6 @@ export interface Client {
   readonly strictRfc6749?: boolean
   /** FAPI 2.0 Security Profile. Its consequences are in the other members too. */
   readonly profile?: 'fapi2'
-  /** Is told when a person logs out (OpenID Connect Back-Channel Logout 1.0). */
-  readonly backchannelLogoutUri?: string
   /** May introspect other clients' tokens (C6.3.3). */
   readonly resource: boolean
 }

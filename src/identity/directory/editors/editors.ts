@@ -1,5 +1,5 @@
 /** Everything in the directory that operators manage (C11.5.1): its kinds of records, and an editor of each. */
-import type { ClientRecord, UserRecord } from '../records/schema.ts'
+import type { ClientForm, ClientRecord, UserRecord } from '../records/schema.ts'
 import { CLIENT_RECORDS } from './client.ts'
 import type { EditingParts } from './editing.ts'
 import { BUSINESS_RECORDS, FUND_RECORDS, ROLE_RECORDS } from './places.ts'
@@ -15,6 +15,10 @@ export const RECORD_KINDS = {
   role: ROLE_RECORDS,
 } as const satisfies RecordKinds
 
+/** The same, with what extensions add to clients. */
+export const recordKindsWith = ({ schema }: Pick<ClientForm, 'schema'>) =>
+  ({ ...RECORD_KINDS, client: { ...CLIENT_RECORDS, schema } }) satisfies RecordKinds
+
 export interface Editors extends Readonly<Record<NounName, RecordEditor>> {
   readonly client: RecordEditor<ClientRecord>
   readonly user: RecordEditor<UserRecord>
@@ -22,7 +26,7 @@ export interface Editors extends Readonly<Record<NounName, RecordEditor>> {
 
 export const openEditors = (parts: EditingParts) =>
   ({
-    client: new RecordEditor(CLIENT_RECORDS, parts),
+    client: new RecordEditor(recordKindsWith(parts.configured.clientForm).client, parts),
     user: new RecordEditor(USER_RECORDS, parts),
     business: new RecordEditor(BUSINESS_RECORDS, parts),
     fund: new RecordEditor(FUND_RECORDS, parts),

@@ -4,25 +4,14 @@ import { isTargetValue, parseTarget } from '../../../base/config/scopes/scope-to
 import type { Client, ClientAuthMethod } from '../../../base/contracts/people/people.ts'
 import { jwkWeakness } from '../../../base/kernel/jwk.ts'
 import { LONGEST_ACCESS_TOKEN } from '../../../base/kernel/lifetimes.ts'
+import { checkAddress, schemeTrouble } from './addresses.ts'
 import { isArgon2, isSecretHash } from '../hashing/hasher.ts'
 import type { RecordProblems } from './read-records.ts'
 import { checkReferences, checkScopes, type ReferableNames } from './references.ts'
-import type { ClientRecord } from './schema.ts'
+import type { ClientForm, ClientRecord } from './schema.ts'
 
-const LOOPBACK = new Set(['127.0.0.1', '[::1]', 'localhost'])
-/** RFC 8252 §7.1: an app's own scheme is a reversed domain name, so it has a dot. */
-const OWN_SCHEME = /^[a-z][a-z0-9+-]*\.[a-z0-9.+-]+:$/
 // Parsers treat these characters differently, so such an address can't be compared safely (T6).
 const AMBIGUOUS = /[\\\s#*\p{Cc}]/u
-
-function schemeTrouble(url: URL, isPublic: boolean, what: string): string | undefined {
-  if (url.protocol === 'https:') return undefined
-  if (url.protocol === 'http:')
-    return LOOPBACK.has(url.hostname)
-      ? undefined
-      : `is http to another machine: ${what} would cross the network unencrypted`
-  return isPublic && OWN_SCHEME.test(url.protocol) ? undefined : 'expected https, or http on loopback'
-}
 
 /**
  * Why an address can't be a redirect URI (RFC 6749 §3.1.2, RFC 9700 §2.1); undefined if it can. It must be absolute
@@ -94,19 +83,6 @@ const checkKeys: Rule = (client, _, problems) => {
   checkAddress('jwksUri', jwksUri, 'its keys', problems)
 }
 
-/** https, or http on loopback. */
-function checkAddress(
-  key: 'jwksUri' | 'backchannelLogoutUri',
-  address: string | undefined,
-  what: string,
-  problems: RecordProblems,
-): void {
-  const url = address === undefined ? undefined : URL.parse(address)
-  if (url === undefined) return
-  const trouble = url === null ? 'expected an https URL' : schemeTrouble(url, false, what)
-  if (trouble !== undefined) problems.error([key], trouble)
-}
-
 const checkAuthentication: Rule = (client, _, problems) => {
   const { authentication, kind, secretPost, secrets } = client
   const at = ['authentication']
@@ -162,7 +138,6 @@ const FOR_PEOPLE = [
   'policyUri',
   'tosUri',
   'idTokenAlgorithm',
-  'backchannelLogoutUri',
 ] as const satisfies readonly (keyof ClientRecord)[]
 
 /** A machine acts for itself and never for a person (RFC 6749 §4.4). */
@@ -212,13 +187,12 @@ const checkDefaultScope: Rule = ({ defaultScope, businesses, scopes }, { catalog
 }
 
 const checkRedirects: Rule = (client, _, problems) => {
-  const { kind, redirectUris, postLogoutRedirectUris, backchannelLogoutUri } = client
+  const { kind, redirectUris, postLogoutRedirectUris } = client
   for (const [key, uris] of Object.entries({ redirectUris, postLogoutRedirectUris }))
     for (const [index, uri] of uris.entries()) {
       const trouble = redirectTrouble(uri, kind === 'public')
       if (trouble !== undefined) problems.error([key, index], trouble)
     }
-  checkAddress('backchannelLogoutUri', backchannelLogoutUri, 'who logs out', problems)
 }
 
 const checkBinding: Rule = ({ kind, requireBinding, requirePkce }, _, problems) => {
@@ -320,8 +294,13 @@ const RULES: readonly Rule[] = [
   checkSettings,
 ]
 
-export function compileClient(record: ClientRecord, known: ReferableNames, problems: RecordProblems): Client {
+interface KnownToClients extends ReferableNames {
+  readonly clientForm: ClientForm
+}
+
+export function compileClient(record: ClientRecord, known: KnownToClients, problems: RecordProblems): Client {
   for (const rule of RULES) rule(record, known, problems)
+  for (const check of known.clientForm.checks) check(record, problems)
   return toClient(record)
 }
 

@@ -12,7 +12,7 @@ import { problemsAt, readRecords, type RecordProblems } from './read-records.ts'
 import { checkScopes, type ReferableNames } from './references.ts'
 import {
   businessRecordSchema,
-  clientRecordSchema,
+  type ClientForm,
   type DirectoryConfig,
   type UserRecord,
   userRecordSchema,
@@ -23,9 +23,17 @@ export interface Directory {
   readonly people: People
   readonly businesses: ReadonlyMap<string, ConfiguredBusiness>
   readonly clients: ReadonlyMap<string, Client>
+  readonly clientForm: ClientForm
   readonly users: ReadonlyMap<string, UserRecord>
   readonly usersBySubject: ReadonlyMap<string, UserRecord>
   readonly roles: ReadonlyMap<string, Access>
+}
+
+/** How a configuration's records are read. */
+export interface RecordReading {
+  /** Resolves `{ env: … }`. */
+  readonly environment: Environment
+  readonly clientForm: ClientForm
 }
 
 interface Source<T extends TSchema> {
@@ -36,7 +44,6 @@ interface Source<T extends TSchema> {
 }
 
 const BUSINESSES = { section: 'businesses', key: 'code', schema: businessRecordSchema } as const
-const CLIENTS = { section: 'clients', key: 'id', schema: clientRecordSchema } as const
 const USERS = { section: 'users', key: 'username', schema: userRecordSchema } as const
 
 class DirectoryReader {
@@ -83,18 +90,19 @@ class DirectoryReader {
   }
 }
 
-/** Problems go to `problems`: use the result only if it has not failed. `environment` resolves `{ env: … }`. */
+/** Problems go to `problems`: use the result only if it has not failed. */
 export async function compileDirectory(
   config: DirectoryConfig,
   catalogue: Catalogue,
   problems: Problems,
-  environment: Environment = {},
+  { environment, clientForm }: RecordReading,
 ): Promise<Directory> {
   const reader = new DirectoryReader(config, problems, environment)
   const businesses = await reader.gather(BUSINESSES, compileBusiness)
   const roles = reader.roles(catalogue)
-  const some: ReferableNames = { catalogue, businesses, roles, clients: new Map() }
-  const clients = await reader.gather(CLIENTS, (record, at) => compileClient(record, some, at))
+  const some = { catalogue, businesses, roles, clients: new Map<string, Client>(), clientForm }
+  const ofClients = { section: 'clients', key: 'id', schema: clientForm.schema } as const
+  const clients = await reader.gather(ofClients, (record, at) => compileClient(record, some, at))
   const known: ReferableNames = { ...some, clients }
   const bySubject = new Map<string, UserRecord>()
   const users = await reader.gather(USERS, (record, problems) => {
@@ -109,6 +117,7 @@ export async function compileDirectory(
     people: new SnapshotPeople(clients, { byName: users, bySubject }, roles),
     businesses,
     clients,
+    clientForm,
     users,
     usersBySubject: bySubject,
     roles,

@@ -125,36 +125,28 @@ export class LayeredPeople implements People {
   }
 }
 
-type KnownClient = Pick<
-  Client,
-  'authentication' | 'backchannelLogoutUri' | 'disabled' | 'dpop' | 'grants' | 'requirePar'
->
+type KnownClient = Pick<Client, 'authentication' | 'disabled' | 'dpop' | 'grants' | 'requirePar'>
 
 /** A feature of identity that a client uses, and that discovery announces only if some client does. */
 export type ClientUse =
-  | ClientAuthMethod
-  | 'backchannel_logout'
-  | 'client_credentials'
-  | 'dpop'
-  | 'pushed_requests'
-  | 'plain_requests'
+  ClientAuthMethod | 'logout_notices' | 'client_credentials' | 'dpop' | 'pushed_requests' | 'plain_requests'
 
 /** Once these are found, nothing more can be learned: `pushed_requests` only matters if there are no plain ones. */
 const ALL_USES: ReadonlySet<ClientUse> = new Set([
   ...CLIENT_AUTH_METHODS,
-  'backchannel_logout',
+  'logout_notices',
   'client_credentials',
   'dpop',
   'plain_requests',
 ])
 
-function inUse(client: KnownClient): readonly ClientUse[] {
-  const { authentication, backchannelLogoutUri, disabled, dpop, grants, requirePar } = client
+function inUse(client: KnownClient, { isNotified }: ClientMethodsParts): readonly ClientUse[] {
+  const { authentication, disabled, dpop, grants, requirePar } = client
   if (disabled) return []
   return [
     ...authentication,
     ...(dpop === 'off' ? [] : ['dpop' as const]),
-    ...(backchannelLogoutUri === undefined ? [] : ['backchannel_logout' as const]),
+    ...(isNotified(client) ? ['logout_notices' as const] : []),
     ...grants.filter((grant) => grant === 'client_credentials'),
     ...(grants.includes('authorization_code')
       ? ([requirePar ? 'pushed_requests' : 'plain_requests'] as const)
@@ -164,6 +156,8 @@ function inUse(client: KnownClient): readonly ClientUse[] {
 
 interface ClientMethodsParts {
   readonly configured: Iterable<KnownClient>
+  /** Whether a client is told when a login ends. */
+  readonly isNotified: (client: object) => boolean
   readonly store: Pick<Store, 'list'>
   readonly clock: Clock
 }
@@ -185,7 +179,7 @@ export class DirectoryMethods {
 
   constructor(parts: ClientMethodsParts) {
     this.#parts = parts
-    this.#configured = new Set([...parts.configured].flatMap(inUse))
+    this.#configured = new Set([...parts.configured].flatMap((client) => inUse(client, parts)))
     this.#known = this.#configured
   }
 
@@ -203,7 +197,7 @@ export class DirectoryMethods {
     const found = new Set(this.#configured)
     try {
       for await (const { value } of everyRecord(this.#parts.store, CLIENT)) {
-        for (const method of inUse(toClient(readStoredClient(value).record))) found.add(method)
+        for (const method of inUse(toClient(readStoredClient(value).record), this.#parts)) found.add(method)
         if (ALL_USES.isSubsetOf(found)) break
       }
       this.#known = found

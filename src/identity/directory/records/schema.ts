@@ -14,14 +14,17 @@ import {
   type Static,
   text,
   textOrSecret,
+  type TProperties,
   type TSchema,
+  withKeys,
 } from '../../../base/config/schema.ts'
 import { CONFIDENTIAL_AUTH_METHODS } from '../../../base/contracts/people/people.ts'
 import { VALUE_NAME_PATTERN } from '../../../base/contracts/people/places.ts'
 import type { StoredValue } from '../../../base/contracts/records/store.ts'
 import { DIRECTION_CONTROLS } from '../../../base/kernel/clean-text.ts'
 import type { Jwk } from '../../../base/kernel/jwk.ts'
-import { defaultsOf } from './read-records.ts'
+import { HTTPS_ADDRESS } from './addresses.ts'
+import { defaultsOf, type RecordProblems } from './read-records.ts'
 
 /** A code, as it is used in paths and scope values (C3.4, C5.4): pchar of RFC 3986 without `;` and `%`, no dot segment. */
 export const CODE_PATTERN = "^(?!\\.{1,2}$)[A-Za-z0-9._~!$&'()*+,=:@-]{1,64}$"
@@ -70,11 +73,6 @@ const page = (description: string) =>
     value: 'URI',
     description,
   })
-
-const HTTPS_ADDRESS = {
-  pattern: '^https?://[^\\s/@#?<>"]+(/[^\\s#<>"]*)?$',
-  expected: 'an https:// URL without credentials and fragment, or http:// on loopback',
-} as const
 
 const client = {
   kind: choice(['customer', 'partner', 'public', 'machine'], {
@@ -220,12 +218,6 @@ const client = {
         'Hold it to the FAPI 2.0 Security Profile: `private_key_jwt`, pushed requests, PKCE and DPoP are required, tokens are signed with ES256, and refresh tokens stay the same.',
     }),
   ),
-  backchannelLogoutUri: optional(
-    literalText({
-      ...HTTPS_ADDRESS,
-      description: 'Is told when a person logs out (OpenID Connect Back-Channel Logout 1.0).',
-    }),
-  ),
   resource: flag({
     default: false,
     takesAway: { to: false },
@@ -240,6 +232,29 @@ export const clientRecordSchema = section({
 })
 
 export type ClientRecord = Static<typeof clientRecordSchema>
+
+/** A check of what an extension has added to clients. */
+export type ClientCheck = (client: ClientRecord, problems: RecordProblems) => void
+
+/** The record of a client with the members that extensions add. */
+export interface ClientForm {
+  readonly schema: typeof clientRecordSchema
+  readonly checks: readonly ClientCheck[]
+}
+
+/** The form of clients with what extensions add to it. */
+export const clientFormOf = (
+  added: readonly {
+    readonly keys?: Readonly<Record<string, TProperties>>
+    readonly clientChecks?: readonly ClientCheck[]
+  }[],
+): ClientForm => ({
+  schema: added.reduce(
+    (of, { keys }) => withKeys(of, [], keys?.['directory.clients.*'] ?? {}),
+    clientRecordSchema,
+  ),
+  checks: added.flatMap(({ clientChecks = [] }) => clientChecks),
+})
 
 const claim = (description: string) => optional(text({ description }))
 

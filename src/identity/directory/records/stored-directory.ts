@@ -10,6 +10,7 @@
  */
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
+import { type TSchema, viewOf } from '../../../base/config/schema.ts'
 import type { Access } from '../../../base/contracts/people/people.ts'
 import type { Change, Entry, Feed, Store, StoredValue } from '../../../base/contracts/records/store.ts'
 import type { Clock } from '../../../base/kernel/clock.ts'
@@ -131,6 +132,14 @@ export async function* everyPage(store: Pick<Store, 'list'>, kind: string): Asyn
 /** As `everyPage`, one by one: for few records, or those after which nobody waits. */
 export async function* everyRecord(store: Pick<Store, 'list'>, kind: string): AsyncGenerator<Entry> {
   for await (const page of everyPage(store, kind)) yield* page
+}
+
+/** Members of stored clients that the schema does not have, such as those of an extension that is gone. They have no effect. */
+export async function unknownMembers(store: Pick<Store, 'list'>, schema: TSchema): Promise<string[]> {
+  let found = new Set<string>()
+  for await (const { value } of everyRecord(store, CLIENT))
+    found = found.union(new Set(Object.keys((value as StoredClient).record)))
+  return [...found.difference(new Set(Object.keys(viewOf(schema).properties ?? {})))]
 }
 
 /**

@@ -1,22 +1,32 @@
 import { decodeJwt } from 'jose'
 import { describe, expect, it } from 'vitest'
 import { SESSION } from '../../../src/identity/stored/sessions.ts'
-import { DELIVERY, LOGOUT_PARTY } from '../../../src/identity/stored/logout-queue.ts'
+import { LogoutQueue } from '../../../src/extensions/logout/queue.ts'
+import { DELIVERY, LOGOUT_PARTY } from '../../../src/extensions/logout/records.ts'
 import { StoredRevocableRecords } from '../../../src/identity/stored/revocable-records.ts'
-import { basic, client, formOf, requestToken, type TestIdentity } from '../../support/identity-under-test.ts'
+import {
+  basic,
+  client,
+  formOf,
+  requestToken,
+  type TestIdentity,
+  type TestIdentityOptions,
+} from '../../support/identity-under-test.ts'
 import type { UserAgent } from '../../support/user-agent.ts'
 import {
   answerIn,
   app,
   authorizePath,
   obtainCode,
-  openFlow,
+  openFlow as openPlainFlow,
   partner,
   redeem,
 } from '../../support/user-agent.ts'
 
 const NOTIFIED = 'https://app.test/logged-out'
-const told = { ...partner, backchannelLogoutUri: NOTIFIED }
+const told = { ...partner, ...{ backchannelLogoutUri: NOTIFIED } }
+const openFlow = (options: TestIdentityOptions = {}): TestIdentity =>
+  openPlainFlow({ ...options, logouts: (store, clock) => new LogoutQueue(store, clock) })
 const open = (clients = [told, app, client('acme-books')]): TestIdentity => openFlow({ clients })
 
 const LASTING = 'openid offline_access fund.read target:b/ACME'
@@ -146,7 +156,7 @@ describe('C6.3.3a who is told, and when', () => {
   })
 
   it('C6.3.3a the end of a user is told by `sub` alone, once a client, also where a password was the grant', async () => {
-    const service = open([told, client('acme-books', { backchannelLogoutUri: NOTIFIED })])
+    const service = open([told, { ...client('acme-books'), ...{ backchannelLogoutUri: NOTIFIED } }])
     await loggedIn(service)
     await loggedIn(service)
     await requestToken(service)

@@ -2,12 +2,13 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { decodeJwt } from 'jose'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { type Clock, systemClock } from '../../src/base/kernel/clock.ts'
-import { dataFolder } from '../support/data-folder.ts'
-import { startLogoutReceiver } from '../support/logout-receiver.ts'
-import { DEMO, spawnPostern } from '../support/spawn-postern.ts'
-import { postern } from '../support/start-postern.ts'
-import { logInThroughLedgerline, toldAt } from '../support/told-client.ts'
+import { type Clock, systemClock } from '../../../src/base/kernel/clock.ts'
+import { logInThrough } from '../../support/audited-people.ts'
+import { dataFolder } from '../../support/data-folder.ts'
+import { startLogoutReceiver } from './logout-receiver.ts'
+import { DEMO, spawnPostern } from '../../support/spawn-postern.ts'
+import { postern } from '../../support/start-postern.ts'
+import { toldAt } from './told-client.ts'
 
 /** What the process that died was sending is sent by another one when fifteen seconds have passed. */
 const LATER: Clock = { ...systemClock, now: () => systemClock.now() + 16_000 }
@@ -25,7 +26,7 @@ describe('T5.7 a service killed while it tells clients that a login has ended', 
       onTestFinished(async () => {
         await before.stop()
       })
-      const { idToken, logOut } = await logInThroughLedgerline(before)
+      const { idToken, logOut } = await logInThrough(before)
       await logOut()
       await receiver.got(1)
       process.kill(before.pid, 'SIGKILL')

@@ -1,49 +1,13 @@
 /** Who is told that a login has ended (C6.3.3a), and the notices that wait in the store to be sent. */
 import { hash } from 'node:crypto'
-import type { LogoutNotices } from '../../base/contracts/people/logouts.ts'
 import type { Client } from '../../base/contracts/people/people.ts'
 import type { Entry, NewRecord, PageQuery, Store, StoredValue } from '../../base/contracts/records/store.ts'
 import type { Clock } from '../../base/kernel/clock.ts'
 import { newOrderedId } from '../../base/kernel/ids.ts'
-import type { IdentityConfig } from '../dependencies/schema.ts'
-
-/**
- * Kind of record: a client that got an id_token of a session, or of a user without one (password grant). The key begins
- * with the `sid`. It has the day too, so that a session that is renewed each day is never without a record: one that is there
- * already stays as it is, and so does its end.
- */
-export const LOGOUT_PARTY = 'logout_party'
-
-/** Kind of record: a notice to one client. It is kept until it has arrived or was tried for the last time. */
-export const DELIVERY = 'delivery'
-
-/** A type alias, because an interface has no index signature and so is no StoredValue. */
-type PartyRecord = {
-  readonly client: string
-  readonly subject: string
-  readonly sid?: string
-}
-
-export type DeliveryRecord = PartyRecord & {
-  /** Tries that have failed. */
-  readonly failed: number
-  /**
-   * When it is to be sent, in milliseconds since the epoch. While it is being sent: when another process may try, because
-   * the one that sends has died.
-   */
-  readonly dueAt: number
-}
-
-/** A notice that waits, as the store has it. */
-export interface Delivery extends Pick<Entry, 'key' | 'version'> {
-  readonly value: DeliveryRecord
-}
-
-export const deliveryOf = ({ key, version, value }: Entry): Delivery => ({
-  key,
-  version,
-  value: value as StoredValue & DeliveryRecord,
-})
+import type { LogoutNotices, NoticeParts } from '../../identity/dependencies/logouts.ts'
+import type { IdentityConfig } from '../../identity/dependencies/schema.ts'
+import { type Delivery, DELIVERY, type DeliveryRecord, LOGOUT_PARTY, type PartyRecord } from './records.ts'
+import { logoutUriOf } from './schema.ts'
 
 const DAY = 86_400_000
 
@@ -52,49 +16,39 @@ const NO_SESSION = '-'
 
 const digestOf = (...parts: readonly string[]): string => hash('sha256', JSON.stringify(parts), 'base64url')
 
-interface PartyParts {
-  readonly clock: Clock
-  readonly config: Pick<IdentityConfig, 'session' | 'refreshToken'>
-}
-
-/** Whether a client is told when a login ends. It then gets the `sid` in id_tokens. */
-export const isNotified = ({ backchannelLogoutUri }: Pick<Client, 'backchannelLogoutUri'>): boolean =>
-  backchannelLogoutUri !== undefined
-
-/** The record that is stored with the session or family of an id_token. It outlives both. */
-export function partyOf(
-  {
-    client,
-    subject,
-    sid,
-  }: { readonly client: string; readonly subject: string; readonly sid?: string | undefined },
-  { clock, config }: PartyParts,
-): NewRecord {
-  const now = clock.now()
-  const value: PartyRecord = { client, subject, ...(sid !== undefined && { sid }) }
-  return {
-    kind: LOGOUT_PARTY,
-    key: [sid ?? NO_SESSION, digestOf(client, subject), Math.floor(now / DAY)].join('.'),
-    value,
-    expiresAt: now + Math.max(config.session.lifetime, config.refreshToken.lifetime) + DAY,
-    indexes: { client, subject },
-  }
-}
-
-type QueueStore = Pick<Store, 'create' | 'list' | 'pageBy' | 'remove'>
-
 /** Records of a page. */
 const PAGE = 100
 
 export class LogoutQueue implements LogoutNotices {
-  readonly #store: QueueStore
+  /** OpenID Connect Back-Channel Logout §2.1. */
+  readonly metadata = { backchannel_logout_supported: true, backchannel_logout_session_supported: true }
+  readonly #store: Store
   readonly #clock: Clock
   /** Called with each notice that this process has stored. The sender sets it. */
   queued: (delivery: Delivery) => void = () => undefined
 
-  constructor(store: QueueStore, clock: Clock) {
+  constructor(store: Store, clock: Clock) {
     this.#store = store
     this.#clock = clock
+  }
+
+  readonly isNotified = (client: object): boolean => logoutUriOf(client) !== undefined
+
+  /** It outlives the session and the family. */
+  partiesOf(client: Client, subject: string, sid: string | undefined, config: IdentityConfig): NewRecord[] {
+    if (!this.isNotified(client)) return []
+    const now = this.#clock.now()
+    const indexes = { client: client.id, subject }
+    const value: PartyRecord = { ...indexes, ...(sid !== undefined && { sid }) }
+    const key = [sid ?? NO_SESSION, digestOf(client.id, subject), Math.floor(now / DAY)].join('.')
+    const expiresAt = now + Math.max(config.session.lifetime, config.refreshToken.lifetime) + DAY
+    return [{ kind: LOGOUT_PARTY, key, value, expiresAt, indexes }]
+  }
+
+  async send(parts: NoticeParts): Promise<() => Promise<void>> {
+    const { LogoutSender } = await import('./sender.ts')
+    const sender = new LogoutSender({ ...parts, queue: this, store: this.#store, clock: this.#clock })
+    return () => sender.stop()
   }
 
   async endSession(sid: string): Promise<void> {

@@ -1,13 +1,13 @@
 /** What clients are told when a login has ended, by a service that serves (C6.3.3a). */
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
 import { describe, expect, it } from 'vitest'
-import { recordsOf } from '../support/audit-files.ts'
-import { ALICE } from '../support/audited-people.ts'
-import { startLogoutReceiver } from '../support/logout-receiver.ts'
-import { operated } from '../support/operated.ts'
-import { shared } from '../support/shared.ts'
-import { seriesOf } from '../support/metrics.ts'
-import { logInThroughLedgerline, toldAt } from '../support/told-client.ts'
+import { recordsOf } from '../../support/audit-files.ts'
+import { ALICE, logInThrough } from '../../support/audited-people.ts'
+import { startLogoutReceiver } from './logout-receiver.ts'
+import { operated } from '../../support/operated.ts'
+import { shared } from '../../support/shared.ts'
+import { seriesOf } from '../../support/metrics.ts'
+import { toldAt } from './told-client.ts'
 
 /** Of one worker. */
 const served = shared(async (answer: 200 | 'silence') => {
@@ -18,7 +18,7 @@ const served = shared(async (answer: 200 | 'silence') => {
 describe('C6.3.3a a service tells clients that a login has ended', () => {
   it('C6.3.3a a logout reaches the client: a token by the published keys, recorded and counted', async () => {
     const { receiver, service } = await served(200)
-    const { idToken, logOut } = await logInThroughLedgerline(service)
+    const { idToken, logOut } = await logInThrough(service)
     expect((await logOut()).status).toBe(200)
     await receiver.got(1)
     const keys = createRemoteJWKSet(new URL(`${service.authUrl}/.well-known/jwks.json`))
@@ -42,7 +42,7 @@ describe('C6.3.3a a service tells clients that a login has ended', () => {
 
   it('C6.3.3a, C6.3.6 a user that a configuration disables is told by `sub` alone', async () => {
     const { receiver, service } = await served.own(200)
-    await logInThroughLedgerline(service)
+    await logInThrough(service)
     service.write(
       `directory: { clients: { ledgerline: { backchannelLogoutUri: '${receiver.url}' } }, users: { alice: { disabled: true } } }`,
     )
@@ -54,7 +54,7 @@ describe('C6.3.3a a service tells clients that a login has ended', () => {
 
   it('T5.20 who logs out waits for no receiver', async () => {
     const { receiver, service } = await served('silence')
-    const { logOut, person } = await logInThroughLedgerline(service)
+    const { logOut, person } = await logInThrough(service)
     expect((await logOut()).status).toBe(200)
     // Its notice is on the way, and never answered.
     await receiver.got(1)
@@ -70,5 +70,18 @@ describe('C6.3.3a a service tells clients that a login has ended', () => {
       backchannel_logout_session_supported: true,
     })
     expect(metadata['claims_supported']).toContain('sid')
+  })
+
+  it('C6.3.3a, C11.5.2 what an operator ends in another process than those that send is told too', async () => {
+    const receiver = await startLogoutReceiver()
+    const service = await operated(2, toldAt(receiver.url))
+    const { idToken } = await logInThrough(service)
+    await service.admin('DELETE', `/sessions?subject=${ALICE}`)
+    await receiver.got(1)
+    expect(receiver.notices[0]?.claims).toMatchObject({ sub: ALICE, sid: decodeJwt(idToken)['sid'] })
+    await service.admin('POST', '/revoke', { subject: ALICE })
+    await receiver.got(2)
+    expect(receiver.notices[1]?.claims).toMatchObject({ sub: ALICE })
+    expect(receiver.notices[1]?.claims).not.toHaveProperty('sid')
   })
 })

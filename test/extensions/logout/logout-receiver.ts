@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { decodeJwt } from 'jose'
-import { atEnd } from './shared.ts'
+import { atEnd } from '../../support/shared.ts'
 
 interface Notice {
   readonly method: string | undefined

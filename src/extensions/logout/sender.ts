@@ -1,21 +1,14 @@
 /** Sends the notices that wait in the store (OpenID Connect Back-Channel Logout 1.0; C6.3.3a). */
-import type { AuditTrail } from '../../base/contracts/records/audit.ts'
 import type { Client } from '../../base/contracts/people/people.ts'
-import type { Recorder } from '../../base/contracts/records/recorder.ts'
 import type { PageQuery, Store } from '../../base/contracts/records/store.ts'
 import { type After, after as systemAfter, type Clock, epochSeconds } from '../../base/kernel/clock.ts'
 import { newSecret } from '../../base/kernel/ids.ts'
 import { outsideBudgets } from '../../base/kernel/store-budget.ts'
-import type { StepDependencies } from '../steps/endpoint.ts'
-import { type OutboundAnswer, OutboundRefused } from '../keys/remote/outbound.ts'
-import { idTokenAlgorithm } from '../tokens/signed-tokens.ts'
-import {
-  type Delivery,
-  DELIVERY,
-  deliveryOf,
-  type DeliveryRecord,
-  type LogoutQueue,
-} from '../stored/logout-queue.ts'
+import type { NoticeParts } from '../../identity/dependencies/logouts.ts'
+import { type OutboundAnswer, OutboundRefused } from '../../identity/keys/remote/outbound.ts'
+import { idTokenAlgorithm } from '../../identity/tokens/signed-tokens.ts'
+import { type Delivery, DELIVERY, deliveryOf, type DeliveryRecord } from './records.ts'
+import { logoutUriOf } from './schema.ts'
 
 /** How many notices a process sends at once, and how many of these to one client: a slow one must leave places (T5.20). */
 const MOST_AT_ONCE = 16
@@ -45,14 +38,10 @@ type Result =
   | { readonly end: 'arrived' }
   | { readonly end: 'again' | 'refused'; readonly why: string; readonly detail?: string }
 
-interface LogoutSenderParts {
-  readonly queue: LogoutQueue
+interface LogoutSenderParts extends NoticeParts {
+  readonly queue: { queued: (delivery: Delivery) => void }
   readonly store: Pick<Store, 'hold' | 'list' | 'release' | 'remove' | 'replace'>
   readonly clock: Clock
-  readonly recorder: Pick<Recorder, 'note'> & Partial<Pick<Recorder, 'count'>>
-  readonly audit: Pick<AuditTrail, 'note'>
-  /** By the configuration in force. */
-  readonly identity: () => Pick<StepDependencies, 'people' | 'signer' | 'config' | 'urls' | 'outbound'>
   readonly after?: After
 }
 
@@ -170,7 +159,7 @@ export class LogoutSender {
     if (!(await store.replace(DELIVERY, key, version, taken))) return
     const { people } = this.#parts.identity()
     const client = await people.findClient(value.client)
-    const url = client?.backchannelLogoutUri
+    const url = client && logoutUriOf(client)
     if (client === undefined || url === undefined) {
       // Gone, disabled, or not told any more.
       await store.remove(DELIVERY, key, version + 1)

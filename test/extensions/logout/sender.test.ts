@@ -3,20 +3,26 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import type { AuditEntry } from '../../../src/base/contracts/records/audit.ts'
 import type { Client } from '../../../src/base/contracts/people/people.ts'
 import type { Store } from '../../../src/base/contracts/records/store.ts'
-import { DELIVERY, LogoutQueue, partyOf } from '../../../src/identity/stored/logout-queue.ts'
-import { LogoutSender } from '../../../src/identity/logout/sender.ts'
+import { LogoutQueue } from '../../../src/extensions/logout/queue.ts'
+import { DELIVERY } from '../../../src/extensions/logout/records.ts'
+import { LogoutSender } from '../../../src/extensions/logout/sender.ts'
 import { systemClock } from '../../../src/base/kernel/clock.ts'
 import { createOutboundClient } from '../../../src/identity/keys/remote/outbound.ts'
 import { MemoryStore } from '../../../src/state/stores/sqlite/memory.ts'
 import { openStore } from '../../../src/state/stores/open-store.ts'
 import { dataFolder } from '../../support/data-folder.ts'
 import { needing } from '../../support/machine.ts'
-import { type LogoutReceiver, startLogoutReceiver } from '../../support/logout-receiver.ts'
+import { type LogoutReceiver, startLogoutReceiver } from './logout-receiver.ts'
 import { type ManualAfter, manualAfter } from '../../support/manual-after.ts'
 import { type MovableClock, movableClock } from '../../support/movable-clock.ts'
 import { settled } from '../../support/settled.ts'
 import { sharedStore } from '../../support/shared-store.ts'
 import { client, ISSUER, openTestIdentity, verify } from '../../support/identity-under-test.ts'
+
+const toldClient = (id: string, backchannelLogoutUri: string): Client => ({
+  ...client(id),
+  ...{ backchannelLogoutUri },
+})
 
 type Receivers = Readonly<Record<string, Pick<LogoutReceiver, 'url'>>>
 
@@ -37,7 +43,7 @@ class Service {
 
   constructor(receivers: Receivers, store?: Store) {
     this.store = store ?? new MemoryStore(this.clock)
-    this.clients = Object.entries(receivers).map(([id, { url }]) => client(id, { backchannelLogoutUri: url }))
+    this.clients = Object.entries(receivers).map(([id, { url }]) => toldClient(id, url))
     const { identity } = openTestIdentity()
     this.#identity = {
       ...identity.dependencies,
@@ -79,12 +85,10 @@ class Service {
 
   /** As if the client had got an id_token. */
   async party(client: string, sid: string | undefined, subject = 'sub-alice'): Promise<void> {
-    const { kind, key, ...entry } = partyOf({ client, subject, sid }, this.#dependencies)
-    await this.store.create(kind, key, entry)
-  }
-
-  get #dependencies() {
-    return { clock: this.clock, config: this.#identity.config }
+    const queue = new LogoutQueue(this.store, this.clock)
+    const { config } = this.#identity
+    for (const { kind, key, ...entry } of queue.partiesOf(toldClient(client, ''), subject, sid, config))
+      await this.store.create(kind, key, entry)
   }
 
   #ended(end: Ended): void {
