@@ -1,11 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import type { Change, Entry, Subscriber } from '../../../src/base/contracts/records/store.ts'
 import { LayeredPeople, StoredPeople } from '../../../src/identity/directory/records/people.ts'
+import { clientRecordSchema } from '../../../src/identity/directory/records/schema.ts'
 import {
   CLIENT,
   Roles,
   StoredDirectory,
   SUBJECT,
+  unknownMembers,
   USER,
 } from '../../../src/identity/directory/records/stored-directory.ts'
 import { Fault } from '../../../src/base/kernel/faults.ts'
@@ -48,6 +50,14 @@ async function opened() {
 }
 
 describe('the directory in the store', () => {
+  it('has members of clients that no schema has, and tells them once', async () => {
+    const { store } = await opened()
+    expect(await unknownMembers(store, clientRecordSchema)).toEqual([])
+    for (const id of ['one', 'two'])
+      await store.create(CLIENT, id, { value: { record: { ...record, id, more: true }, ends: {} } })
+    expect(await unknownMembers(store, clientRecordSchema)).toEqual(['more'])
+  })
+
   it('asks the store once for a record that is asked for often', async () => {
     const { directory, reads } = await opened()
     for (let time = 0; time < 10; time++)
