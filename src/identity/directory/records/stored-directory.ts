@@ -136,9 +136,9 @@ export async function* everyRecord(store: Pick<Store, 'list'>, kind: string): As
 
 /** Members of stored clients that the schema does not have, such as those of an extension that is gone. They have no effect. */
 export async function unknownMembers(store: Pick<Store, 'list'>, schema: TSchema): Promise<string[]> {
-  let found = new Set<string>()
+  const found = new Set<string>()
   for await (const { value } of everyRecord(store, CLIENT))
-    found = found.union(new Set(Object.keys((value as StoredClient).record)))
+    for (const member of Object.keys((value as StoredClient).record)) found.add(member)
   return [...found.difference(new Set(Object.keys(viewOf(schema).properties ?? {})))]
 }
 
