@@ -198,15 +198,16 @@ export class PostgresStore implements Store {
   }
 
   list(kind: string, page?: PageQuery): Promise<readonly Entry[]> {
-    return this.#page(kind, {}, page)
+    return this.pageBy(kind, {}, page)
   }
 
   listBy(kind: string, index: StoreIndex, value: string): Promise<readonly Entry[]> {
-    return this.#page(kind, { [index]: value }, undefined)
+    return this.pageBy(kind, { [index]: value })
   }
 
-  pageBy(kind: string, where: IndexValues, page: PageQuery): Promise<readonly Entry[]> {
-    return this.#page(kind, where, page)
+  async pageBy(kind: string, where: IndexValues, page?: PageQuery): Promise<readonly Entry[]> {
+    const values = [kind, this.#now(), ...partColumns(page), ...indexColumns(where)]
+    return (await this.#link.run(this.#statements.where(where).page, values)).rows.map(toEntry)
   }
 
   async removeBy(kind: string, where: IndexValues): Promise<number> {
@@ -311,11 +312,6 @@ export class PostgresStore implements Store {
   /** Nothing is used up that is refused afterwards. Rejects with a Fault as `find` does. */
   async #requireSure(kind: string, key: string): Promise<void> {
     if (this.#offset?.doubt !== undefined) await this.find(kind, key)
-  }
-
-  async #page(kind: string, where: IndexValues, page: PageQuery | undefined): Promise<readonly Entry[]> {
-    const values = [kind, this.#now(), ...partColumns(page), ...indexColumns(where)]
-    return (await this.#link.run(this.#statements.where(where).page, values)).rows.map(toEntry)
   }
 
   async #has(statement: Statement, values: readonly unknown[]): Promise<boolean> {

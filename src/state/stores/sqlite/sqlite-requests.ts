@@ -42,8 +42,6 @@ export type StoreOpening =
  */
 const WAYS = {
   find: 'read',
-  list: 'read',
-  listBy: 'read',
   pageBy: 'read',
   countBy: 'read',
   lastUseBy: 'read',

@@ -83,12 +83,6 @@ export function partOf({ after, limit = -1, prefix = '' }: Partial<PageQuery> = 
 export const LIVE = '(expires_at IS NULL OR expires_at > :now)'
 const COLUMNS = 'key, value, version, expires_at, used_at'
 
-/** The records that are purged: table, key, and the condition under which a row has expired. */
-const ENDINGS = [
-  ['record', 'kind, key', 'expires_at <= :now'],
-  ['change', 'sequence', 'expires_at <= :now AND runs_until <= :ran'],
-] as const
-
 // SQL takes no column name as a parameter, so there is one statement per index. INDEXED BY, because the planner does not
 // know the contents of the table and might read a whole kind instead.
 const perIndex = <T>(make: (index: StoreIndex) => T): Readonly<Record<StoreIndex, T>> => ({
@@ -104,40 +98,19 @@ const FINEST_FIRST: readonly StoreIndex[] = ['family', 'subject', 'client', 'bus
 const finestOf = (where: IndexColumns): StoreIndex | undefined =>
   FINEST_FIRST.find((index) => where[index] !== null)
 
-type Values = Record<string, SQLInputValue>
+type Prepared = () => StatementSync
 
 /** Prepares its SQL at the first run: a connection runs few of these statements, and to prepare all of them takes 6 ms. */
-class Statement {
-  readonly #db: DatabaseSync
-  readonly #sql: string
-  #prepared: StatementSync | undefined
-
-  constructor(db: DatabaseSync, sql: string) {
-    this.#db = db
-    this.#sql = sql
-  }
-
-  get #statement(): StatementSync {
-    return (this.#prepared ??= this.#db.prepare(this.#sql))
-  }
-
-  run(values: Values): ReturnType<StatementSync['run']> {
-    return this.#statement.run(values)
-  }
-
-  get(values: Values = {}): ReturnType<StatementSync['get']> {
-    return this.#statement.get(values)
-  }
-
-  all(values: Values): ReturnType<StatementSync['all']> {
-    return this.#statement.all(values)
-  }
+function lazily(db: DatabaseSync, sql: string): Prepared {
+  let prepared: StatementSync | undefined
+  return () => (prepared ??= db.prepare(sql))
 }
 
-const changed = (of: Statement, parameters: Values): number => Number(of.run(parameters).changes)
+const changed = (of: Prepared, parameters: Record<string, SQLInputValue>): number =>
+  Number(of().run(parameters).changes)
 
 function recordVerbs(db: DatabaseSync) {
-  const insert = new Statement(
+  const insert = lazily(
     db,
     `
     INSERT INTO record (kind, key, value, expires_at, family, subject, client, business)
@@ -147,17 +120,14 @@ function recordVerbs(db: DatabaseSync) {
       subject = excluded.subject, client = excluded.client, business = excluded.business
     WHERE record.expires_at <= :now`,
   )
-  const select = new Statement(
-    db,
-    `SELECT ${COLUMNS} FROM record WHERE kind = :kind AND key = :key AND ${LIVE}`,
-  )
-  const update = new Statement(
+  const select = lazily(db, `SELECT ${COLUMNS} FROM record WHERE kind = :kind AND key = :key AND ${LIVE}`)
+  const update = lazily(
     db,
     `
     UPDATE record SET value = :value, version = version + 1, expires_at = coalesce(:expiresAt, expires_at)
     WHERE kind = :kind AND key = :key AND version = :version AND ${LIVE}`,
   )
-  const remove = new Statement(
+  const remove = lazily(
     db,
     `
     DELETE FROM record WHERE kind = :kind AND key = :key AND version = coalesce(:version, version) AND ${LIVE}`,
@@ -167,7 +137,8 @@ function recordVerbs(db: DatabaseSync) {
     create: (now: number, kind: string, key: string, row: NewRow): boolean =>
       changed(insert, { now, kind, key, ...row }) > 0,
 
-    find: (now: number, kind: string, key: string) => select.get({ now, kind, key }) as RecordRow | undefined,
+    find: (now: number, kind: string, key: string) =>
+      select().get({ now, kind, key }) as RecordRow | undefined,
 
     replace: (
       now: number,
@@ -187,8 +158,8 @@ type Taken = { readonly first: boolean; readonly row: RecordRow } | undefined
 
 /** Two statements. The first one decides. The second may find nothing any more, but its caller is never first. */
 function useVerbs(db: DatabaseSync, { find, create }: ReturnType<typeof recordVerbs>) {
-  const use = (set: string): Statement =>
-    new Statement(
+  const use = (set: string): Prepared =>
+    lazily(
       db,
       `
       UPDATE record SET used_at = :now${set} WHERE kind = :kind AND key = :key AND used_at IS NULL AND ${LIVE}
@@ -204,38 +175,15 @@ function useVerbs(db: DatabaseSync, { find, create }: ReturnType<typeof recordVe
 
   return {
     consume: (now: number, kind: string, key: string): Taken =>
-      taken(take.get({ now, kind, key }), now, kind, key),
+      taken(take().get({ now, kind, key }), now, kind, key),
 
     redeem: (now: number, kind: string, key: string, next: NextRow, creates: readonly CreatedRow[]): Taken =>
       atOnce(db, () => {
-        const row = settle.get({ now, kind, key, ...next })
+        const row = settle().get({ now, kind, key, ...next })
         if (row !== undefined)
           for (const created of creates) create(now, created.kind, created.key, created.row)
         return taken(row, now, kind, key)
       }),
-  }
-}
-
-function setVerbs(db: DatabaseSync) {
-  const list = new Statement(
-    db,
-    `SELECT ${COLUMNS} FROM record WHERE ${PART_OF_KIND} AND ${LIVE} ORDER BY key LIMIT :limit`,
-  )
-  const listBy = perIndex(
-    (index) =>
-      new Statement(
-        db,
-        `
-      SELECT ${COLUMNS} FROM record INDEXED BY record_by_${index}
-      WHERE kind = :kind AND ${index} = :value AND ${LIVE}`,
-      ),
-  )
-
-  return {
-    list: (now: number, kind: string, part: PartOfKind) => list.all({ now, kind, ...part }) as RecordRow[],
-
-    listBy: (now: number, kind: string, index: StoreIndex, value: string) =>
-      listBy[index].all({ now, kind, value }) as RecordRow[],
   }
 }
 
@@ -246,14 +194,14 @@ function whereVerbs(db: DatabaseSync) {
       ? `record WHERE kind = :kind AND ${rest}`
       : `record INDEXED BY record_by_${index} WHERE ${index} = :${index} AND kind = :kind AND ${rest}`
   const statementsOf = (index: StoreIndex | undefined) => ({
-    count: new Statement(db, `SELECT count(*) AS live FROM ${set(index)} AND ${LIVE}`),
-    lastUse: new Statement(db, `SELECT max(used_at) AS at FROM ${set(index)} AND ${LIVE}`),
+    count: lazily(db, `SELECT count(*) AS live FROM ${set(index)} AND ${LIVE}`),
+    lastUse: lazily(db, `SELECT max(used_at) AS at FROM ${set(index)} AND ${LIVE}`),
     // Each index ends with kind and key, so a page is one range of it.
-    page: new Statement(
+    page: lazily(
       db,
       `SELECT ${COLUMNS} FROM ${set(index)} AND ${PART_OF_KIND} AND ${LIVE} ORDER BY key LIMIT :limit`,
     ),
-    remove: new Statement(
+    remove: lazily(
       db,
       `
       DELETE FROM record WHERE (kind, key) IN (SELECT kind, key FROM ${set(index)} LIMIT :limit)
@@ -269,24 +217,34 @@ function whereVerbs(db: DatabaseSync) {
 
   return {
     countBy: (now: number, kind: string, where: IndexColumns): number =>
-      Number(statements(where).count.get({ now, kind, ...where })?.['live']),
+      Number(
+        statements(where)
+          .count()
+          .get({ now, kind, ...where })?.['live'],
+      ),
 
     lastUseBy: (now: number, kind: string, where: IndexColumns): number | null =>
-      (statements(where).lastUse.get({ now, kind, ...where })?.['at'] ?? null) as number | null,
+      (statements(where)
+        .lastUse()
+        .get({ now, kind, ...where })?.['at'] ?? null) as number | null,
 
     pageBy: (now: number, kind: string, where: IndexColumns, part: PartOfKind) =>
-      statements(where).page.all({ now, kind, ...where, ...part }) as RecordRow[],
+      statements(where)
+        .page()
+        .all({ now, kind, ...where, ...part }) as RecordRow[],
 
     /** Removes at most `limit`. Returns how many were removed, and how many of these had not expired. */
     removeBy: (now: number, kind: string, where: IndexColumns, limit: number) => {
-      const rows = statements(where).remove.all({ now, kind, limit, ...where })
+      const rows = statements(where)
+        .remove()
+        .all({ now, kind, limit, ...where })
       return { removed: rows.length, live: rows.filter(({ live }) => live === 1).length }
     },
   }
 }
 
 function feedVerbs(db: DatabaseSync) {
-  const append = new Statement(
+  const append = lazily(
     db,
     `
     INSERT INTO change (sequence, topic, value, expires_at, runs_until)
@@ -295,7 +253,7 @@ function feedVerbs(db: DatabaseSync) {
       :topic, :value, :expiresAt, :ran + :expiresAt - :now
     )`,
   )
-  const changes = new Statement(
+  const changes = lazily(
     db,
     `
     SELECT sequence, topic, value, expires_at, runs_until FROM change
@@ -304,31 +262,28 @@ function feedVerbs(db: DatabaseSync) {
 
   return {
     append: (times: Times, topic: string, value: string, expiresAt: number | null, above: number): number =>
-      Number(append.run({ ...times, topic, value, expiresAt, above }).lastInsertRowid),
+      Number(append().run({ ...times, topic, value, expiresAt, above }).lastInsertRowid),
 
     changes: (times: Times, sequence: number, limit: number) =>
-      changes.all({ ...times, sequence, limit }) as ChangeRow[],
+      changes().all({ ...times, sequence, limit }) as ChangeRow[],
   }
 }
 
+/** Records that have expired, then changes. */
 function purgeVerb(db: DatabaseSync) {
-  const statements = ENDINGS.map(
-    ([table, key, ended]) =>
-      new Statement(
-        db,
-        `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${ended} LIMIT :limit)`,
-      ),
-  )
-  const purge = (times: Times, limit: number): number => {
-    let left = limit
-    for (const [at, statement] of statements.entries()) {
-      if (left <= 0) break
-      const { now, ran } = times
-      left -= changed(statement, { now, limit: left, ...(ENDINGS[at]?.[0] === 'change' && { ran }) })
-    }
-    return limit - left
+  const deletion = (table: string, key: string, ended: string): Prepared =>
+    lazily(
+      db,
+      `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${ended} LIMIT :limit)`,
+    )
+  const records = deletion('record', 'kind, key', 'expires_at <= :now')
+  const changes = deletion('change', 'sequence', 'expires_at <= :now AND runs_until <= :ran')
+  return {
+    purge: ({ now, ran }: Times, limit: number): number => {
+      const removed = changed(records, { now, limit })
+      return removed < limit ? removed + changed(changes, { now, ran, limit: limit - removed }) : removed
+    },
   }
-  return { purge }
 }
 
 /**
@@ -336,10 +291,10 @@ function purgeVerb(db: DatabaseSync) {
  * its result. They run at the same time, so the highest count is right, and never too high.
  */
 function runningVerbs(db: DatabaseSync) {
-  const select = new Statement(db, 'SELECT ms FROM running')
-  const update = new Statement(db, 'UPDATE running SET ms = max(ms, :ran)')
+  const select = lazily(db, 'SELECT ms FROM running')
+  const update = lazily(db, 'UPDATE running SET ms = max(ms, :ran)')
   return {
-    running: (): number => Number(select.get()?.['ms']),
+    running: (): number => Number(select().get()?.['ms']),
     ran: (ran: number): number => changed(update, { ran }),
   }
 }
@@ -357,7 +312,6 @@ export function verbsOf(db: DatabaseSync) {
   return {
     ...records,
     ...useVerbs(db, records),
-    ...setVerbs(db),
     ...whereVerbs(db),
     ...feedVerbs(db),
     ...purgeVerb(db),

@@ -111,15 +111,15 @@ export class SqliteStore implements Store {
     return this.#links.write('remove', this.#now(), kind, escapedKey(key), version ?? null)
   }
 
-  async list(kind: string, page?: PageQuery): Promise<readonly Entry[]> {
-    return (await this.#links.read('list', this.#now(), kind, partOf(page))).map(toEntry)
+  list(kind: string, page?: PageQuery): Promise<readonly Entry[]> {
+    return this.pageBy(kind, {}, page)
   }
 
-  async listBy(kind: string, index: StoreIndex, value: string): Promise<readonly Entry[]> {
-    return (await this.#links.read('listBy', this.#now(), kind, index, escapedKey(value))).map(toEntry)
+  listBy(kind: string, index: StoreIndex, value: string): Promise<readonly Entry[]> {
+    return this.pageBy(kind, { [index]: value })
   }
 
-  async pageBy(kind: string, where: IndexValues, page: PageQuery): Promise<readonly Entry[]> {
+  async pageBy(kind: string, where: IndexValues, page?: PageQuery): Promise<readonly Entry[]> {
     const rows = await this.#links.read('pageBy', this.#now(), kind, columnsOf(where), partOf(page))
     return rows.map(toEntry)
   }
