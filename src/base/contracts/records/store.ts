@@ -4,8 +4,9 @@ import type { LockoutTurns } from '../people/lockouts.ts'
 /** JSON data of a record, always copied. Its shape belongs to the code that writes that kind of record. */
 export type StoredValue = Readonly<Record<string, unknown>>
 
-/** The indexes by which several records are found and removed. */
-export type StoreIndex = 'family' | 'subject' | 'client' | 'business'
+/** The indexes by which several records are found and removed. The one with the fewest records per value comes first. */
+export const STORE_INDEXES = ['family', 'subject', 'client', 'business'] as const
+export type StoreIndex = (typeof STORE_INDEXES)[number]
 
 /** Selects the records whose indexes have all these values. Without values, every record of the kind. */
 export type IndexValues = Readonly<Partial<Record<StoreIndex, string>>>

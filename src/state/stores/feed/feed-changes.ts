@@ -178,21 +178,6 @@ export class LiveChanges {
   }
 }
 
-/** The mark of changes in a store that never loses one while it runs: their numbers alone distinguish them. */
-export const NO_MARK = ''
-
-/** A page of such a store. @param now the store's clock, milliseconds since the epoch */
-export function toPage(
-  changes: readonly Change[],
-  after: FeedPlace | undefined,
-  now: number,
-  more: boolean,
-): FeedPage {
-  const newest = changes.at(-1)
-  const last = newest === undefined ? after : { sequence: newest.sequence, mark: newest.mark }
-  return { changes, last, now, restarted: false, more }
-}
-
 const isSame = (one: FeedPlace | undefined, other: FeedPlace | undefined): boolean =>
   one?.sequence === other?.sequence && one?.mark === other?.mark
 

@@ -6,6 +6,7 @@ import {
   type PageQuery,
   SECRET,
   SIGNING_KEY,
+  STORE_INDEXES,
   type StoreIndex,
 } from '../../../base/contracts/records/store.ts'
 import { byEscapedKey, endOfPrefix, escapedKey } from '../../../base/kernel/key-order.ts'
@@ -63,10 +64,8 @@ export function writing(
 
 const COLUMNS = 'key, long_key, value, version, expires_at, used_at'
 
-const INDEXES: readonly StoreIndex[] = ['family', 'subject', 'client', 'business']
-
 export const indexesOf = (where: IndexValues): readonly StoreIndex[] =>
-  INDEXES.filter((index) => where[index] !== undefined)
+  STORE_INDEXES.filter((index) => where[index] !== undefined)
 
 /** An expired record counts as absent, whether it was purged or not. */
 const live = (now: number): string => `(expires_at IS NULL OR expires_at > $${now})`
@@ -371,9 +370,6 @@ export function escapedKeyColumns(escaped: string): readonly [key: string, longK
   return [short, short === escaped ? null : escaped]
 }
 
-export const keyOf = (column: string, longKey: string | null): string =>
-  JSON.parse(`"${longKey ?? column}"`) as string
-
 /** The parameters of a page: first key, one that is not on it, first key behind, whole prefix, limit. */
 export function partColumns({ after, limit, prefix = '' }: Partial<PageQuery> = {}): readonly unknown[] {
   const whole = escapedKey(prefix)
@@ -384,4 +380,4 @@ export function partColumns({ after, limit, prefix = '' }: Partial<PageQuery> = 
 }
 
 /** The beginning of a prefix that is in the columns of the keys: all of a short prefix, a part of a long one. */
-const beginningOf = (prefix: string): string => shortKey(prefix).split('\u0001')[0] ?? prefix
+const beginningOf = (prefix: string): string => shortKey(prefix).split(SEPARATOR)[0] ?? prefix

@@ -1,22 +1,31 @@
 import { randomBytes } from 'node:crypto'
-import type {
-  AppendOptions,
-  Change,
-  Entry,
-  FeedPage,
-  FeedPlace,
-  IndexValues,
-  NewEntry,
-  NewRecord,
-  PageQuery,
-  Purpose,
-  SharedParts,
-  Store,
-  StoredValue,
-  StoreIndex,
+import {
+  type AppendOptions,
+  type Change,
+  type Entry,
+  type FeedPage,
+  type FeedPlace,
+  type IndexValues,
+  type NewEntry,
+  type NewRecord,
+  type PageQuery,
+  type Purpose,
+  type SharedParts,
+  type Store,
+  STORE_INDEXES,
+  type StoredValue,
+  type StoreIndex,
 } from '../../../base/contracts/records/store.ts'
 import type { Clock } from '../../../base/kernel/clock.ts'
 import type { TrustedOffset } from '../../../base/kernel/store-clock.ts'
+import {
+  type ChangeRow,
+  type RecordRow,
+  removeInBatches,
+  toChange,
+  toEntry,
+  wholeTime,
+} from '../link/rows.ts'
 import { unavailable } from '../link/store-link.ts'
 import { Appender } from './appender.ts'
 import type { PostgresLink, Row } from './link.ts'
@@ -27,7 +36,6 @@ import {
   indexColumn,
   indexesOf,
   keyColumns,
-  keyOf,
   partColumns,
   type PostgresStatements,
   type Statement,
@@ -45,7 +53,7 @@ function toPage(
   if (after !== undefined && !isAt(after, found[0]) && !isAt(after, end)) return undefined
   const later = found[0]?.['sequence'] === after?.sequence ? found.slice(1) : found
   const more = later.length > limit
-  const changes = (more ? later.slice(0, limit) : later).map((row) => toChange(row, ran))
+  const changes = (more ? later.slice(0, limit) : later).map((row) => toChange(row as ChangeRow, ran))
   const last = more ? placeOf(changes.at(-1)) : endOf(end)
   const keys = (end['topic'] ?? '') as string
   return { changes, last, now: Number(end['value']), keys, restarted: false, more }
@@ -61,24 +69,10 @@ const endOf = ({ sequence, mark }: Row): FeedPlace | undefined =>
 const placeOf = (change: Change | undefined): FeedPlace | undefined =>
   change && { sequence: change.sequence, mark: change.mark }
 
-/** `ran`: how long the service has run on this store, in milliseconds. */
-const toChange = (row: Row, ran: number): Change => ({
-  sequence: row['sequence'] as number,
-  mark: row['mark'] as string,
-  topic: row['topic'] as string,
-  value: JSON.parse(row['value'] as string) as StoredValue,
-  expiresAt: (row['expires_at'] ?? undefined) as number | undefined,
-  remaining: row['runs_until'] === null ? undefined : (row['runs_until'] as number) - ran,
-})
-
-const BATCH = 500
 const ATTEMPT_BYTES = 12
 
 /** Drawn for each call, and the same in all its tries: so an answer that was lost changes nothing. */
 const drawAttempt = (): string => randomBytes(ATTEMPT_BYTES).toString('base64url')
-
-/** Times in columns are whole milliseconds. */
-const whole = (ms: number | undefined): number | null => (ms === undefined ? null : Math.ceil(ms))
 
 /** The store contract in a Postgres database that several nodes share. README.md says what survives what. */
 export class PostgresStore implements Store {
@@ -153,7 +147,7 @@ export class PostgresStore implements Store {
   async find(kind: string, key: string, purpose: Purpose = 'use'): Promise<Entry | undefined> {
     const [short] = keyColumns(key)
     const { rows } = await this.#link.run(this.#statements.find, [kind, short, this.#now()])
-    const entry = rows[0] && toEntry(rows[0])
+    const entry = rows[0] && toEntry(rows[0] as RecordRow)
     if (purpose === 'end') return entry
     // By the clock of the store it has expired. While that clock is doubted, nobody knows.
     if ((entry?.expiresAt ?? Number.POSITIVE_INFINITY) <= this.#now() + (this.#offset?.doubt ?? 0))
@@ -174,7 +168,7 @@ export class PostgresStore implements Store {
     const attempt = drawAttempt()
     const rows = creates.map((record) => recordColumns(record, attempt))
     const lists = Array.from({ length: COLUMN_COUNT }, (_, at) => rows.map((columns) => columns[at]))
-    const values = [JSON.stringify(value), whole(expiresAt), ...lists]
+    const values = [JSON.stringify(value), wholeTime(expiresAt), ...lists]
     return this.#use(this.#statements.redeem, kind, key, attempt, values)
   }
 
@@ -186,7 +180,7 @@ export class PostgresStore implements Store {
     expiresAt?: number,
   ): Promise<boolean> {
     const [short] = keyColumns(key)
-    const next = [JSON.stringify(value), whole(expiresAt), drawAttempt()]
+    const next = [JSON.stringify(value), wholeTime(expiresAt), drawAttempt()]
     await this.#requireSure(kind, key)
     return this.#has(this.#statements.replace, [kind, short, this.#now(), version, ...next])
   }
@@ -207,17 +201,14 @@ export class PostgresStore implements Store {
 
   async pageBy(kind: string, where: IndexValues, page?: PageQuery): Promise<readonly Entry[]> {
     const values = [kind, this.#now(), ...partColumns(page), ...indexColumns(where)]
-    return (await this.#link.run(this.#statements.where(where).page, values)).rows.map(toEntry)
+    const { rows } = await this.#link.run(this.#statements.where(where).page, values)
+    return (rows as readonly RecordRow[]).map(toEntry)
   }
 
-  async removeBy(kind: string, where: IndexValues): Promise<number> {
+  removeBy(kind: string, where: IndexValues): Promise<number> {
     const { remove } = this.#statements.where(where)
-    let live = 0
-    for (;;) {
-      const batch = await this.#remove(remove, [kind, this.#now(), BATCH, ...indexColumns(where)])
-      live += batch.live
-      if (batch.removed < BATCH) return live
-    }
+    const columns = indexColumns(where)
+    return removeInBatches((most) => this.#remove(remove, [kind, this.#now(), most, ...columns]))
   }
 
   async countBy(kind: string, where: IndexValues): Promise<number> {
@@ -239,7 +230,7 @@ export class PostgresStore implements Store {
   ): Promise<FeedPlace> {
     const { now, ran } = this.#times()
     const runsUntil = expiresAt === undefined ? null : ran + Math.ceil(expiresAt) - now
-    const change = { topic, value: JSON.stringify(value), expiresAt: whole(expiresAt), runsUntil }
+    const change = { topic, value: JSON.stringify(value), expiresAt: wholeTime(expiresAt), runsUntil }
     return this.#appender.append({ ...change, now, above })
   }
 
@@ -290,7 +281,7 @@ export class PostgresStore implements Store {
     const [short] = keyColumns(key)
     await this.#requireSure(kind, key)
     const { rows } = await this.#link.run(statement, [kind, short, this.#now(), attempt, ...values])
-    if (rows[0]) return { first: true, entry: toEntry(rows[0]) }
+    if (rows[0]) return { first: true, entry: toEntry(rows[0] as RecordRow) }
     const entry = await this.find(kind, key)
     return entry && { first: false, entry }
   }
@@ -333,17 +324,8 @@ const indexColumns = (where: IndexValues): readonly (string | null)[] =>
 /** The columns of a new record, in the order of the statement. */
 function recordColumns(record: NewRecord, attempt: string): readonly unknown[] {
   const { kind, value, expiresAt, indexes = {} } = record
-  const { family, subject, client, business } = indexes
-  const marks = [family, subject, client, business].map(indexColumn)
-  return [kind, ...keyColumns(record.key), JSON.stringify(value), attempt, whole(expiresAt), ...marks]
+  const marks = STORE_INDEXES.map((index) => indexColumn(indexes[index]))
+  return [kind, ...keyColumns(record.key), JSON.stringify(value), attempt, wholeTime(expiresAt), ...marks]
 }
 
 const COLUMN_COUNT = recordColumns({ kind: '', key: '', value: {} }, '').length
-
-const toEntry = (row: Row): Entry => ({
-  key: keyOf(row['key'] as string, row['long_key'] as string | null),
-  value: JSON.parse(row['value'] as string) as StoredValue,
-  version: row['version'] as number,
-  expiresAt: (row['expires_at'] ?? undefined) as number | undefined,
-  usedAt: (row['used_at'] ?? undefined) as number | undefined,
-})

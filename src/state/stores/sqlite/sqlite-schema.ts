@@ -1,7 +1,5 @@
-/** The tables of a store in SQLite, and its rows. */
+/** The tables of a store in SQLite. */
 import type { DatabaseSync } from 'node:sqlite'
-import type { Change, Entry, StoredValue } from '../../../base/contracts/records/store.ts'
-import { NO_MARK } from '../feed/feed-changes.ts'
 import { StoreError } from '../link/store-error.ts'
 
 /** "Post" in the header marks the file as ours, so that we never write to another program's database. */
@@ -127,40 +125,3 @@ export function migrateSqlite(db: DatabaseSync, path: string): void {
     throw thrown
   }
 }
-
-/** A row of `record`, without kind and indexes. A type alias, so that the rows of node:sqlite can be cast to it. */
-export type RecordRow = {
-  readonly key: string
-  readonly value: string
-  readonly version: number
-  readonly expires_at: number | null
-  readonly used_at: number | null
-}
-
-export type ChangeRow = {
-  readonly sequence: number
-  readonly topic: string
-  readonly value: string
-  readonly expires_at: number | null
-  readonly runs_until: number | null
-}
-
-export const columnToKey = (column: string): string => JSON.parse(`"${column}"`) as string
-
-export const toEntry = (row: RecordRow): Entry => ({
-  key: columnToKey(row.key),
-  value: JSON.parse(row.value) as StoredValue,
-  version: row.version,
-  expiresAt: row.expires_at ?? undefined,
-  usedAt: row.used_at ?? undefined,
-})
-
-/** `ran`: how long the service has run on this store, in milliseconds. */
-export const toChange = (row: ChangeRow, ran: number): Change => ({
-  sequence: row.sequence,
-  mark: NO_MARK,
-  topic: row.topic,
-  value: JSON.parse(row.value) as StoredValue,
-  expiresAt: row.expires_at ?? undefined,
-  remaining: row.runs_until === null ? undefined : row.runs_until - ran,
-})

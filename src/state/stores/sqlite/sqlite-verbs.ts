@@ -1,7 +1,7 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
-import type { PageQuery, StoreIndex } from '../../../base/contracts/records/store.ts'
+import { type PageQuery, STORE_INDEXES, type StoreIndex } from '../../../base/contracts/records/store.ts'
 import { byEscapedKey, endOfPrefix, escapedKey } from '../../../base/kernel/key-order.ts'
-import type { ChangeRow, RecordRow } from './sqlite-schema.ts'
+import type { ChangeRow, RecordRow } from '../link/rows.ts'
 
 const isOpen = ({ isTransaction }: DatabaseSync): boolean => isTransaction
 
@@ -92,11 +92,9 @@ const perIndex = <T>(make: (index: StoreIndex) => T): Readonly<Record<StoreIndex
   business: make('business'),
 })
 
-/** The index with the fewest records per value comes first, because the first one given is used. */
-const FINEST_FIRST: readonly StoreIndex[] = ['family', 'subject', 'client', 'business']
-
+/** The first one given is used: they begin with the finest. */
 const finestOf = (where: IndexColumns): StoreIndex | undefined =>
-  FINEST_FIRST.find((index) => where[index] !== null)
+  STORE_INDEXES.find((index) => where[index] !== null)
 
 type Prepared = () => StatementSync
 
@@ -188,7 +186,7 @@ function useVerbs(db: DatabaseSync, { find, create }: ReturnType<typeof recordVe
 }
 
 function whereVerbs(db: DatabaseSync) {
-  const rest = FINEST_FIRST.map((index) => `(:${index} IS NULL OR ${index} = :${index})`).join(' AND ')
+  const rest = STORE_INDEXES.map((index) => `(:${index} IS NULL OR ${index} = :${index})`).join(' AND ')
   const set = (index: StoreIndex | undefined): string =>
     index === undefined
       ? `record WHERE kind = :kind AND ${rest}`

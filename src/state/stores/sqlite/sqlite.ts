@@ -13,15 +13,11 @@ import type {
 } from '../../../base/contracts/records/store.ts'
 import type { Clock } from '../../../base/kernel/clock.ts'
 import { escapedKey } from '../../../base/kernel/key-order.ts'
-import { NO_MARK, toPage } from '../feed/feed-changes.ts'
+import { NO_MARK, removeInBatches, toChange, toEntry, wholeTime } from '../link/rows.ts'
 import type { SqlitePlan } from './sqlite-file.ts'
 import type { SqliteRequests } from './sqlite-link.ts'
-import { toChange, toEntry } from './sqlite-schema.ts'
 import { type IndexColumns, type NewRow, partOf, type Times } from './sqlite-verbs.ts'
 import type { TroubleListener } from '../link/store-error.ts'
-
-/** Records removed in one statement: some milliseconds in which no other process can write. */
-const BATCH = 500
 
 /** A store over SQLite, in a file or in memory. */
 export class SqliteStore implements Store {
@@ -86,7 +82,7 @@ export class SqliteStore implements Store {
     { value, expiresAt }: { value: StoredValue; expiresAt?: number | undefined },
     creates: readonly NewRecord[],
   ): Promise<{ first: boolean; entry: Entry } | undefined> {
-    const next = { value: JSON.stringify(value), expiresAt: whole(expiresAt) }
+    const next = { value: JSON.stringify(value), expiresAt: wholeTime(expiresAt) }
     const rows = creates.map((record) => ({
       kind: record.kind,
       key: escapedKey(record.key),
@@ -104,7 +100,15 @@ export class SqliteStore implements Store {
     expiresAt?: number,
   ): Promise<boolean> {
     const text = JSON.stringify(value)
-    return this.#links.write('replace', this.#now(), kind, escapedKey(key), version, text, whole(expiresAt))
+    return this.#links.write(
+      'replace',
+      this.#now(),
+      kind,
+      escapedKey(key),
+      version,
+      text,
+      wholeTime(expiresAt),
+    )
   }
 
   remove(kind: string, key: string, version?: number): Promise<boolean> {
@@ -124,13 +128,9 @@ export class SqliteStore implements Store {
     return rows.map(toEntry)
   }
 
-  async removeBy(kind: string, where: IndexValues): Promise<number> {
-    let live = 0
-    for (;;) {
-      const batch = await this.#links.write('removeBy', this.#now(), kind, columnsOf(where), BATCH)
-      live += batch.live
-      if (batch.removed < BATCH) return live
-    }
+  removeBy(kind: string, where: IndexValues): Promise<number> {
+    const columns = columnsOf(where)
+    return removeInBatches((most) => this.#links.write('removeBy', this.#now(), kind, columns, most))
   }
 
   countBy(kind: string, where: IndexValues): Promise<number> {
@@ -147,7 +147,14 @@ export class SqliteStore implements Store {
     { expiresAt, above = 0 }: AppendOptions = {},
   ): Promise<FeedPlace> {
     const text = JSON.stringify(value)
-    const sequence = await this.#links.write('append', this.#times(), topic, text, whole(expiresAt), above)
+    const sequence = await this.#links.write(
+      'append',
+      this.#times(),
+      topic,
+      text,
+      wholeTime(expiresAt),
+      above,
+    )
     return { sequence, mark: NO_MARK }
   }
 
@@ -155,7 +162,9 @@ export class SqliteStore implements Store {
     const times = this.#times()
     const rows = await this.#links.read('changes', times, after?.sequence ?? 0, limit + 1)
     const changes = rows.slice(0, limit).map((row) => toChange(row, times.ran))
-    return toPage(changes, after, times.now, rows.length > limit)
+    const newest = changes.at(-1)
+    const last = newest === undefined ? after : { sequence: newest.sequence, mark: NO_MARK }
+    return { changes, last, now: times.now, restarted: false, more: rows.length > limit }
   }
 
   /** The processes of one machine share this store. Each of them may do the work of a lease. */
@@ -193,12 +202,9 @@ async function openLinks(plan: SqlitePlan, onTrouble?: TroubleListener): Promise
   return (await import('./sqlite-link.ts')).SqliteLinks.open(plan, onTrouble)
 }
 
-/** Times that clients give may have fractions (a NumericDate); columns are whole numbers. */
-const whole = (time: number | undefined): number | null => (time === undefined ? null : Math.ceil(time))
-
 const rowOf = ({ value, expiresAt, indexes = {} }: NewEntry): NewRow => ({
   value: JSON.stringify(value),
-  expiresAt: whole(expiresAt),
+  expiresAt: wholeTime(expiresAt),
   ...columnsOf(indexes),
 })
 
