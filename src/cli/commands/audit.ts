@@ -175,7 +175,7 @@ async function rememberedOf({ configuration, plan }: AuditedConfiguration): Prom
   const { store, data } = configuration
   if (isSidecar(configuration) || store.kind === 'memory') return { unknown: 'the store is in memory' }
   try {
-    const found = await readStoredRecords(store, data, [BEGINNING_KIND], Date.now())
+    const found = await readStoredRecords(store, data, [BEGINNING_KIND])
     const values = found?.records[BEGINNING_KIND] ?? []
     const known = await rememberedTrails(values, placeOfTrail(configuration, plan.folder), configuration)
     return known.beginning === undefined

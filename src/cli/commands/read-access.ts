@@ -47,12 +47,8 @@ export async function readStoredPeople(
   for (const configuration of configurations) {
     if (isSidecar(configuration)) continue
     const { store, data } = configuration
-    const found = await readStoredRecords(
-      store,
-      data,
-      [CLIENT, USER, BUSINESS, FUND, ROLE, ...MARK_KINDS],
-      systemClock.now(),
-    )
+    const kinds = [CLIENT, USER, BUSINESS, FUND, ROLE, ...MARK_KINDS] as const
+    const found = await readStoredRecords(store, data, kinds)
     if (found === undefined) continue
     const { place, records } = found
     const clients = records[CLIENT].map(readStoredClient)

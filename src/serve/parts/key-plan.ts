@@ -121,7 +121,7 @@ export class OpenedKeys implements AsyncDisposable {
   async #openStore(): Promise<Store | undefined> {
     const { data, store: config } = this.#configuration
     if (config.kind !== 'sqlite' || !existsSync(sqliteFile(data))) return undefined
-    if (this.#reads) return openSqliteToRead(data, systemClock)
+    if (this.#reads) return openSqliteToRead(data)
     return openStore(config, data, systemClock, { answerWithin: ANSWER_COMMAND_WITHIN })
   }
 

@@ -233,7 +233,7 @@ export class OperatedHere implements AsyncDisposable {
     const { configuration, reads } = this.#parts
     const { data, store } = configuration
     if (store.kind !== 'sqlite') return this.#openState()
-    if (reads) return readState(openSqliteToRead(data, systemClock))
+    if (reads) return readState(openSqliteToRead(data))
     const why = whyUnwritable(data)
     if (why !== undefined)
       throw new StoreError(`nothing was changed: the data folder ${data} cannot be written (${why})`)

@@ -25,7 +25,7 @@ export const STORE_VERBS = [
   'purge',
 ] as const satisfies readonly Verb[]
 
-type StoreVerb = (typeof STORE_VERBS)[number]
+export type StoreVerb = (typeof STORE_VERBS)[number]
 
 /** Called after each call. `seconds`: how long it took. */
 type StoreCalled = (verb: StoreVerb, seconds: number, failed: boolean) => void

@@ -1,43 +1,41 @@
 /** Reads a store file without opening it for service: nothing is created, changed or migrated. */
 import { closeSync, existsSync, linkSync, openSync, rmSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
-import type { Entry, Store, StoredValue } from '../../base/contracts/records/store.ts'
-import { type Clock, systemClock } from '../../base/kernel/clock.ts'
+import { DatabaseSync } from 'node:sqlite'
+import type { Store, StoredValue } from '../../base/contracts/records/store.ts'
+import { systemClock } from '../../base/kernel/clock.ts'
 import { PRIVATE_FILE } from '../../base/files/file-modes.ts'
 import { newSecret } from '../../base/kernel/ids.ts'
 import { escapedKey } from '../../base/kernel/key-order.ts'
 import { hasCode } from '../../base/kernel/thrown.ts'
-import { storeLocation, type PostgresConfig } from './postgres/connection-schema.ts'
+import { storeLocation } from './postgres/connection-schema.ts'
 import { planSqlite, sqliteFile, type StoreConfig } from './schema.ts'
 import { openReadOnly } from './sqlite/sqlite-file.ts'
 import { checkSchema } from './sqlite/sqlite-schema.ts'
-import { LIVE, PART_OF_KIND, partOf } from './sqlite/sqlite-verbs.ts'
-import { type RecordRow, toEntry } from './link/rows.ts'
-import { quickCheck, troubleInWords, StoreError } from './link/store-error.ts'
+import { columnsOf, partOf, verbsOf } from './sqlite/sqlite-verbs.ts'
+import { toEntry } from './link/rows.ts'
+import { cannotRead, quickCheck, troubleInWords, StoreError } from './link/store-error.ts'
+import { STORE_VERBS, type StoreVerb } from './measured-store.ts'
 import { flush, requireNotLost } from './sqlite/store-files.ts'
 
 type StoreReader = Pick<Store, 'find' | 'list'>
 
-/** Opens the file, and does the work with it. */
+/** Does the work with an open file. Throws StoreError if that cannot be read. */
 type Reading = <T>(work: (db: DatabaseSync) => T) => T
 
-function readerOf(reading: Reading, now: () => number): StoreReader {
-  const entries = (where: string, parameters: Record<string, SQLInputValue>): Entry[] =>
-    reading((db) => {
-      const select = db.prepare(`SELECT key, value, version, expires_at, used_at FROM record
-        WHERE ${where} LIMIT :limit`)
-      return (select.all({ now: now(), ...parameters }) as RecordRow[]).map(toEntry)
-    })
-  return {
-    find: (kind, key) =>
-      Promise.try(
-        () => entries(`kind = :kind AND key = :key AND ${LIVE}`, { kind, key: escapedKey(key), limit: 1 })[0],
-      ),
-    list: (kind, page) =>
-      Promise.try(() => entries(`${PART_OF_KIND} AND ${LIVE} ORDER BY key`, { kind, ...partOf(page) })),
-  }
-}
+const readerOf = (reading: Reading): StoreReader => ({
+  find: (kind, key) =>
+    Promise.try(() =>
+      reading((db) => {
+        const row = verbsOf(db).find(systemClock.now(), kind, escapedKey(key))
+        return row && toEntry(row)
+      }),
+    ),
+  list: (kind, page) =>
+    Promise.try(() =>
+      reading((db) => verbsOf(db).pageBy(systemClock.now(), kind, columnsOf({}), partOf(page)).map(toEntry)),
+    ),
+})
 
 /** Throws StoreError if the file is no store, or one of a newer Postern, and SQLite's errors. */
 function openFile(path: string): DatabaseSync {
@@ -65,51 +63,64 @@ export function newestChangeOf(path: string): number | undefined {
   }
 }
 
-const cannotRead = (path: string, thrown: unknown): StoreError =>
-  thrown instanceof StoreError
-    ? thrown
-    : new StoreError(`The store ${path} cannot be read: ${troubleInWords(thrown)}`, { cause: thrown })
+/** @throws StoreError in place of every error */
+function orCannotRead<T>(path: string, read: () => T): T {
+  try {
+    return read()
+  } catch (thrown) {
+    throw cannotRead(path, thrown)
+  }
+}
 
-/** Rejects what would change something. */
 const refuse = (): Promise<never> => Promise.reject(new StoreError('The store is open to be read only.'))
+
+const REFUSING = Object.fromEntries(STORE_VERBS.map((verb) => [verb, refuse])) as Record<
+  StoreVerb,
+  typeof refuse
+>
 
 /**
  * A store of this machine, to be read only: nothing is made next to its file, so that its folder need not be writable. Where
  * there is no file, it is empty. Each reading opens the file anew, because a service may start meanwhile. Rejects with
  * StoreError if it cannot be read. Blocks the thread: for the command line.
  */
-export function openSqliteToRead(data: string, clock: Pick<Clock, 'now'>): Store {
+export function openSqliteToRead(data: string): Store {
   const path = sqliteFile(data)
   requireNotLost(path)
-  const reading: Reading = (work) => {
-    try {
+  const reader = readerOf((work) =>
+    orCannotRead(path, () => {
       using db = openFile(path)
       return work(db)
-    } catch (thrown) {
-      throw cannotRead(path, thrown)
-    }
-  }
-  const reader = readerOf(reading, () => clock.now())
+    }),
+  )
   return {
+    ...REFUSING,
     find: async (kind, key) => (existsSync(path) ? reader.find(kind, key) : undefined),
     list: async (kind, page) => (existsSync(path) ? reader.list(kind, page) : []),
-    create: refuse,
-    consume: refuse,
-    redeem: refuse,
-    replace: refuse,
-    remove: refuse,
-    listBy: refuse,
-    pageBy: refuse,
-    removeBy: refuse,
-    countBy: refuse,
-    lastUseBy: refuse,
-    append: refuse,
-    changes: refuse,
-    hold: refuse,
-    release: refuse,
-    purge: refuse,
     close: () => Promise.resolve(),
   }
+}
+
+interface OpenedReader {
+  readonly store: StoreReader
+  /** For people. */
+  readonly place: string
+  readonly close: () => Promise<void> | void
+}
+
+/** Undefined if there is no store, or one in the memory of a service. Nothing is made or changed. Rejects with StoreError. */
+async function openToRead(config: StoreConfig, data: string): Promise<OpenedReader | undefined> {
+  if (config.kind === 'memory') return undefined
+  if (config.kind === 'postgres') {
+    const { openPostgresToRead } = await import('./postgres/open.ts')
+    const store = await openPostgresToRead(config, systemClock)
+    return { store, place: storeLocation(config), close: () => store.close() }
+  }
+  const { path } = planSqlite(config, data)
+  if (!existsSync(path)) return undefined
+  const db = orCannotRead(path, () => openFile(path))
+  const store = readerOf((work) => orCannotRead(path, () => work(db)))
+  return { store, place: path, close: () => db.close() }
 }
 
 /**
@@ -122,34 +133,14 @@ export async function inspectStore(
   data: string,
   inspect: (store: StoreReader) => Promise<void>,
 ): Promise<void> {
-  if (config.kind === 'memory') return
-  if (config.kind === 'postgres') return inspectPostgres(config, inspect)
-  const { path } = planSqlite(config, data)
-  if (!existsSync(path)) return
+  const opened = await openToRead(config, data).catch(() => undefined)
   try {
-    using db = openFile(path)
-    await inspect(readerOf((work) => work(db), Date.now))
+    if (opened !== undefined) await inspect(opened.store)
   } catch (thrown) {
-    if (!(thrown instanceof StoreError || (thrown instanceof Error && 'errcode' in thrown))) throw thrown
-  }
-}
-
-/** Nothing is made or changed: without the tables, or without an answer in time, there is nothing to inspect. */
-async function inspectPostgres(
-  config: PostgresConfig,
-  inspect: (store: StoreReader) => Promise<void>,
-): Promise<void> {
-  const store = await openToRead(config).catch(() => undefined)
-  try {
-    if (store !== undefined) await inspect(store)
+    if (!(thrown instanceof StoreError)) throw thrown
   } finally {
-    await store?.close()
+    await opened?.close()
   }
-}
-
-const openToRead = async (config: PostgresConfig): Promise<Store> => {
-  const { openPostgresToRead } = await import('./postgres/open.ts')
-  return openPostgresToRead(config, systemClock)
 }
 
 interface StoredKinds<K extends string> {
@@ -158,52 +149,20 @@ interface StoredKinds<K extends string> {
 }
 
 /**
- * The live records of some kinds; undefined if there is no store, or one in the memory of a service. `now` in
- * milliseconds since the epoch. The service may run meanwhile. Rejects with StoreError if the store cannot be read.
+ * The live records of some kinds; undefined if there is no store, or one in the memory of a service. The service may run
+ * meanwhile. Rejects with StoreError if the store cannot be read. Blocks the thread: for the command line.
  */
 export async function readStoredRecords<K extends string>(
   config: StoreConfig,
   data: string,
   kinds: readonly K[],
-  now: number,
 ): Promise<StoredKinds<K> | undefined> {
-  if (config.kind === 'memory') return undefined
-  if (config.kind === 'postgres') return readPostgres(config, kinds)
-  const { path } = planSqlite(config, data)
-  const records = await readFile(path, kinds, now)
-  return records && { place: path, records }
-}
-
-async function readPostgres<K extends string>(
-  config: PostgresConfig,
-  kinds: readonly K[],
-): Promise<StoredKinds<K>> {
-  const store = await openToRead(config)
+  const opened = await openToRead(config, data)
+  if (opened === undefined) return undefined
   try {
-    return { place: storeLocation(config), records: await valuesOf(store, kinds) }
+    return { place: opened.place, records: await valuesOf(opened.store, kinds) }
   } finally {
-    await store.close()
-  }
-}
-
-/** Undefined if there is no file. Rejects with StoreError if it cannot be read. Blocks the thread: for the command line. */
-async function readFile<K extends string>(
-  path: string,
-  kinds: readonly K[],
-  now: number,
-): Promise<Readonly<Record<K, readonly StoredValue[]>> | undefined> {
-  if (!existsSync(path)) return undefined
-  try {
-    using db = openFile(path)
-    return await valuesOf(
-      readerOf(
-        (work) => work(db),
-        () => now,
-      ),
-      kinds,
-    )
-  } catch (thrown) {
-    throw cannotRead(path, thrown)
+    await opened.close()
   }
 }
 

@@ -15,11 +15,11 @@ describe('C12.1.7 a store that is only read', () => {
     for (const key of ['a', 'b', 'é"c']) await store.create('client', key, { value: { name: key } })
     await store.create('client', 'gone', { value: {}, expiresAt: 1 })
     // While another process has it open, too.
-    const beside = openSqliteToRead(data, systemClock)
+    const beside = openSqliteToRead(data)
     expect(await beside.find('client', 'é"c')).toMatchObject({ value: { name: 'é"c' } })
     await store.close()
     const before = readdirSync(data)
-    const reader = openSqliteToRead(data, systemClock)
+    const reader = openSqliteToRead(data)
     expect(await reader.find('client', 'a')).toMatchObject({ key: 'a', value: { name: 'a' } })
     expect(await reader.find('client', 'gone')).toBeUndefined()
     expect((await reader.list('client', { after: 'a', limit: 5 })).map(({ key }) => key)).toEqual([
@@ -32,9 +32,9 @@ describe('C12.1.7 a store that is only read', () => {
 
   it('is empty where there is no file, unless there was one', async () => {
     const data = await dataFolder()
-    expect(await openSqliteToRead(data, systemClock).list('client')).toEqual([])
+    expect(await openSqliteToRead(data).list('client')).toEqual([])
     await (await openStore(PATIENT_STORE, data, systemClock)).close()
     rmSync(sqliteFile(data))
-    expect(() => openSqliteToRead(data, systemClock)).toThrow(/is gone/)
+    expect(() => openSqliteToRead(data)).toThrow(/is gone/)
   })
 })

@@ -66,6 +66,12 @@ export const describeRefusal = (thrown: unknown): string | undefined =>
 
 export const troubleInWords = (thrown: unknown): string => describeTrouble(thrown) ?? messageOf(thrown)
 
+/** Why a store file cannot be read: the error itself, if it says that. */
+export const cannotRead = (path: string, thrown: unknown): StoreError =>
+  thrown instanceof StoreError
+    ? thrown
+    : new StoreError(`The store ${path} cannot be read: ${troubleInWords(thrown)}`, { cause: thrown })
+
 /** `lasting`: the files cannot be used any more. `passing`: until a statement succeeds. Undefined: another error. */
 export function describeDamage(thrown: unknown): 'lasting' | 'passing' | undefined {
   const code = codeOf(thrown)

@@ -7,7 +7,7 @@ import { systemClock } from '../../../base/kernel/clock.ts'
 import { openReadOnly } from '../sqlite/sqlite-file.ts'
 import { readNumber, requireNewestSchema } from '../sqlite/sqlite-schema.ts'
 import type { ChangeRow } from '../link/rows.ts'
-import { quickCheck, troubleInWords, StoreError } from '../link/store-error.ts'
+import { cannotRead, quickCheck, StoreError } from '../link/store-error.ts'
 import type { PostgresConfig } from './connection-schema.ts'
 import type { PostgresLink } from './link.ts'
 import { migrate } from './migrations.ts'
@@ -60,7 +60,7 @@ class SqliteSource {
     try {
       this.#db = openReadOnly(path)
     } catch (thrown) {
-      throw unreadable(path, thrown)
+      throw cannotRead(path, thrown)
     }
     try {
       this.#db.exec('BEGIN')
@@ -76,7 +76,7 @@ class SqliteSource {
       }
     } catch (thrown) {
       this.#db.close()
-      throw thrown instanceof StoreError ? thrown : unreadable(path, thrown)
+      throw cannotRead(path, thrown)
     }
   }
 
@@ -106,9 +106,6 @@ class SqliteSource {
     return this.#db.prepare(sql).iterate(parameters) as Iterable<T>
   }
 }
-
-const unreadable = (path: string, thrown: unknown): StoreError =>
-  new StoreError(`The store ${path} cannot be read: ${troubleInWords(thrown)}`, { cause: thrown })
 
 const LEASE = 'store_copy'
 /** Milliseconds for which the store is kept from another copy, if this one dies. */

@@ -1,5 +1,10 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
-import { type PageQuery, STORE_INDEXES, type StoreIndex } from '../../../base/contracts/records/store.ts'
+import {
+  type IndexValues,
+  type PageQuery,
+  STORE_INDEXES,
+  type StoreIndex,
+} from '../../../base/contracts/records/store.ts'
 import { byEscapedKey, endOfPrefix, escapedKey } from '../../../base/kernel/key-order.ts'
 import type { ChangeRow, RecordRow } from '../link/rows.ts'
 
@@ -42,7 +47,16 @@ interface CreatedRow {
 }
 
 /** Index values; null: none, or any. A type alias, so that node:sqlite can bind it as it is. */
-export type IndexColumns = Readonly<Record<StoreIndex, string | null>>
+type IndexColumns = Readonly<Record<StoreIndex, string | null>>
+
+export const columnsOf = ({ family, subject, client, business }: IndexValues): IndexColumns => ({
+  family: column(family),
+  subject: column(subject),
+  client: column(client),
+  business: column(business),
+})
+
+const column = (value: string | undefined): string | null => (value === undefined ? null : escapedKey(value))
 
 /** A change is over only when both of these clocks have passed its end. A type alias for the same reason. */
 export type Times = {
@@ -65,7 +79,7 @@ type PartOfKind = {
 }
 
 /** One range of the primary key, so that a page costs the same wherever it lies. Any BLOB comes after any text. */
-export const PART_OF_KIND = `
+const PART_OF_KIND = `
   kind = :kind AND key >= :from AND key < coalesce(:to, x'') AND key IS NOT :except`
 
 export function partOf({ after, limit = -1, prefix = '' }: Partial<PageQuery> = {}): PartOfKind {
@@ -80,7 +94,7 @@ export function partOf({ after, limit = -1, prefix = '' }: Partial<PageQuery> = 
 }
 
 // An expired record counts as absent, whether it was purged or not. :now comes from the injected clock.
-export const LIVE = '(expires_at IS NULL OR expires_at > :now)'
+const LIVE = '(expires_at IS NULL OR expires_at > :now)'
 const COLUMNS = 'key, value, version, expires_at, used_at'
 
 // SQL takes no column name as a parameter, so there is one statement per index. INDEXED BY, because the planner does not

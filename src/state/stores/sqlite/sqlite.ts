@@ -16,7 +16,7 @@ import { escapedKey } from '../../../base/kernel/key-order.ts'
 import { NO_MARK, removeInBatches, toChange, toEntry, wholeTime } from '../link/rows.ts'
 import type { SqlitePlan } from './sqlite-file.ts'
 import type { SqliteRequests } from './sqlite-link.ts'
-import { type IndexColumns, type NewRow, partOf, type Times } from './sqlite-verbs.ts'
+import { columnsOf, type NewRow, partOf, type Times } from './sqlite-verbs.ts'
 import type { TroubleListener } from '../link/store-error.ts'
 
 /** A store over SQLite, in a file or in memory. */
@@ -207,12 +207,3 @@ const rowOf = ({ value, expiresAt, indexes = {} }: NewEntry): NewRow => ({
   expiresAt: wholeTime(expiresAt),
   ...columnsOf(indexes),
 })
-
-const columnsOf = ({ family, subject, client, business }: IndexValues): IndexColumns => ({
-  family: column(family),
-  subject: column(subject),
-  client: column(client),
-  business: column(business),
-})
-
-const column = (value: string | undefined): string | null => (value === undefined ? null : escapedKey(value))
