@@ -35,57 +35,60 @@ interface RuleFacts extends Pick<Begun, 'client' | 'business' | 'family'> {
   readonly scopes?: ReadonlySet<string>
 }
 
-/** One kind of rule: the members that it names, and the key under which such rules are kept. */
+type RuleMember = Exclude<keyof RuleFacts, 'issuer' | 'scopes'>
+
+/** One kind of rule, by the members that it names. */
 interface RuleKind {
-  readonly members: readonly Exclude<keyof RuleFacts, 'issuer' | 'scopes'>[]
-  /** Undefined if a fact is missing. */
-  readonly keyOf: (facts: RuleFacts) => string | undefined
+  readonly members: readonly RuleMember[]
   /** Whether it revokes only what was begun by a process that did not know the rule yet. */
   readonly timed: boolean
 }
 
-// None of them can contain a NUL: the directory's schema forbids it.
-const joined = (...parts: readonly (string | undefined)[]): string | undefined =>
-  parts.includes(undefined) ? undefined : parts.join('\0')
+/** Nothing new is issued under either. */
+const UNTIMED: readonly RuleMember[] = ['jti', 'family']
+
+const NAMED: readonly (readonly RuleMember[])[] = [
+  // All that was given until the rule was made: as after a restored backup.
+  ['before'],
+  ['jti'],
+  ['family'],
+  ['subject'],
+  ['client'],
+  ['client', 'subject'],
+  ['client', 'subject', 'business'],
+  // A scope value that nobody, a client, a role, or a user at a business may not have any more.
+  ['scope'],
+  ['client', 'scope'],
+  ['role', 'scope'],
+  ['subject', 'business', 'scope'],
+  ['role'],
+  ['business', 'fund'],
+  // A business that was removed from the directory, from a client or from a user.
+  ['business'],
+  ['client', 'business'],
+  ['subject', 'business'],
+]
 
 /** A rule names the members of exactly one of these. */
-const RULE_KINDS: readonly RuleKind[] = [
-  // All that was given until the rule was made: as after a restored backup.
-  { members: ['before'], keyOf: () => '', timed: true },
-  { members: ['jti'], keyOf: ({ jti }) => jti, timed: false },
-  { members: ['family'], keyOf: ({ family }) => family, timed: false },
-  { members: ['subject'], keyOf: ({ subject }) => subject, timed: true },
-  { members: ['client'], keyOf: ({ client }) => client, timed: true },
-  {
-    members: ['client', 'subject'],
-    keyOf: ({ client, subject }) => joined(client, subject),
-    timed: true,
-  },
-  {
-    members: ['client', 'subject', 'business'],
-    keyOf: ({ client, subject, business }) => joined(client, subject, business),
-    timed: true,
-  },
-  // A scope value that nobody, a client, a role, or a user at a business may not have any more.
-  { members: ['scope'], keyOf: ({ scope }) => scope, timed: true },
-  { members: ['client', 'scope'], keyOf: ({ client, scope }) => joined(client, scope), timed: true },
-  { members: ['role', 'scope'], keyOf: ({ role, scope }) => joined(role, scope), timed: true },
-  {
-    members: ['subject', 'business', 'scope'],
-    keyOf: ({ subject, business, scope }) => joined(subject, business, scope),
-    timed: true,
-  },
-  { members: ['role'], keyOf: ({ role }) => role, timed: true },
-  { members: ['business', 'fund'], keyOf: ({ business, fund }) => joined(business, fund), timed: true },
-  // A business that was removed from the directory, from a client or from a user.
-  { members: ['business'], keyOf: ({ business }) => business, timed: true },
-  { members: ['client', 'business'], keyOf: ({ client, business }) => joined(client, business), timed: true },
-  {
-    members: ['subject', 'business'],
-    keyOf: ({ subject, business }) => joined(subject, business),
-    timed: true,
-  },
-]
+const RULE_KINDS: readonly RuleKind[] = NAMED.map((members) => ({
+  members,
+  timed: !members.some((member) => UNTIMED.includes(member)),
+}))
+
+const MEMBERS: readonly RuleMember[] = [...new Set(NAMED.flat())]
+
+/** The key under which such rules are kept; undefined if a fact is missing. */
+function keyOf({ members }: RuleKind, facts: RuleFacts): string | undefined {
+  let key: string | undefined
+  for (const member of members) {
+    if (member === 'before') return ''
+    const fact = facts[member]
+    if (fact === undefined) return undefined
+    // None of them can contain a NUL: the directory's schema forbids it.
+    key = key === undefined ? fact : `${key}\0${fact}`
+  }
+  return key
+}
 
 interface Rule {
   readonly kind: RuleKind
@@ -100,8 +103,6 @@ interface Rule {
   /** The first number of a rule that a store had lost, and that was appended again. */
   readonly number: number | undefined
 }
-
-const MEMBERS = ['before', 'jti', 'family', 'subject', 'client', 'business', 'fund', 'role', 'scope'] as const
 
 const writeRule = (
   tokens: RevokedTokens,
@@ -139,7 +140,7 @@ function readRule(value: StoredValue): Rule | undefined {
   const kind = RULE_KINDS.find(
     ({ members }) => members.length === named.length && named.every((member) => members.includes(member)),
   )
-  const key = kind?.keyOf(namedFacts(value))
+  const key = kind && keyOf(kind, namedFacts(value))
   if (kind === undefined || key === undefined || typeof issuedBefore !== 'number') return undefined
   const number = typeof value['number'] === 'number' ? value['number'] : undefined
   return {
@@ -411,11 +412,7 @@ export class RevocationRules {
   }
 }
 
-function shownMember(
-  member: RuleKind['members'][number],
-  facts: RuleFacts,
-  roleName: string | undefined,
-): string {
+function shownMember(member: RuleMember, facts: RuleFacts, roleName: string | undefined): string {
   if (member === 'before') return 'now'
   return (member === 'role' ? roleName : facts[member]) ?? ''
 }
@@ -457,7 +454,7 @@ function endingOfKey(
   asOf: number | undefined,
   issuedAt: number,
 ): Ending | undefined {
-  const key = kind.keyOf(facts)
+  const key = keyOf(kind, facts)
   if (key === undefined) return undefined
   const effect = effects.get(key)
   if (effect && ends(kind, effect, asOf, issuedAt)) return { facts, effect }
