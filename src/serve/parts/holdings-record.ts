@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { Recorder } from '../../base/contracts/records/recorder.ts'
-import type { Store } from '../../base/contracts/records/store.ts'
+import { changeRecord, type Store } from '../../base/contracts/records/store.ts'
 import type { TokenRevoker } from '../../base/contracts/records/tokens.ts'
 import {
   type ClientHoldings,
@@ -126,16 +126,8 @@ export const servedHoldings = ({
 export async function recordHoldings(holdings: Holdings, store: Records): Promise<void> {
   if (store.shared !== undefined) return recordShared(holdings, store)
   const value = listedHoldings(holdings)
-  for (;;) {
-    const entry = await store.find(HOLDINGS, KEY)
-    // The usual case: nothing is written, so a start succeeds even if the store is full.
-    if (entry !== undefined && isDeepStrictEqual(entry.value, value)) return
-    const done =
-      entry === undefined
-        ? await store.create(HOLDINGS, KEY, { value })
-        : await store.replace(HOLDINGS, KEY, entry.version, value)
-    if (done) return
-  }
+  // Mostly they are the same: nothing is written, so a start succeeds even if the store is full.
+  await changeRecord(store, HOLDINGS, KEY, (before) => (isDeepStrictEqual(before, value) ? undefined : value))
 }
 
 interface StartParts {
@@ -219,24 +211,13 @@ export async function adoptHoldings(holdings: Holdings, parts: SharedHoldingsPar
 export async function recordShared(holdings: Holdings, store: SharedHoldingsParts['store']): Promise<void> {
   const digest = digestOfHoldings(holdings)
   const own = { digest, holdings: listedHoldings(holdings) }
-  for (;;) {
-    const entry = await store.find(HOLDINGS, SHARED_KEY)
-    const record = entry?.value as SharedRecord | undefined
-    if (record?.digest === digest) return
-    const value: SharedRecord =
-      record === undefined
-        ? { ...own, earlier: [] }
-        : {
-            ...own,
-            previous: record.holdings,
-            earlier: [...record.earlier.filter((each) => each !== digest), record.digest].slice(-EARLIER),
-          }
-    const done =
-      entry === undefined
-        ? await store.create(HOLDINGS, SHARED_KEY, { value })
-        : await store.replace(HOLDINGS, SHARED_KEY, entry.version, value)
-    if (done) return
-  }
+  await changeRecord(store, HOLDINGS, SHARED_KEY, (value): SharedRecord | undefined => {
+    const record = value as SharedRecord | undefined
+    if (record === undefined) return { ...own, earlier: [] }
+    if (record.digest === digest) return undefined
+    const earlier = [...record.earlier.filter((each) => each !== digest), record.digest].slice(-EARLIER)
+    return { ...own, previous: record.holdings, earlier }
+  })
 }
 
 /**

@@ -192,6 +192,30 @@ export interface Store {
   close(): Promise<void>
 }
 
+/**
+ * Writes a record that other processes write too: from its value as it is then, as often as another one comes between.
+ * Resolves with false if nothing was written. Rejects as the store does.
+ *
+ * @param change returns the next value from the present one, which is undefined if there is no record; undefined: it stays
+ */
+export async function changeRecord(
+  store: Pick<Store, 'find' | 'create' | 'replace'>,
+  kind: string,
+  key: string,
+  change: (value: StoredValue | undefined) => StoredValue | undefined,
+): Promise<boolean> {
+  for (;;) {
+    const entry = await store.find(kind, key)
+    const value = change(entry?.value)
+    if (value === undefined) return false
+    const written =
+      entry === undefined
+        ? await store.create(kind, key, { value })
+        : await store.replace(kind, key, entry.version, value)
+    if (written) return true
+  }
+}
+
 /** Whether the clock of a store that nodes share is right, and whether its contents are the newest. */
 export const DOUBTED = ['clock', 'contents'] as const
 export type Doubted = (typeof DOUBTED)[number]

@@ -2,7 +2,7 @@
  * The store remembers the last event of each signing key that the audit trail has (C12.3): no process records it again, after
  * a restart or at another node.
  */
-import type { Store } from '../../../base/contracts/records/store.ts'
+import { changeRecord, type Store } from '../../../base/contracts/records/store.ts'
 
 const KIND = 'audited_keys'
 const KEY = 'own'
@@ -31,10 +31,7 @@ export async function readRecordedEvents(store: EventStore): Promise<ReadEvents>
 }
 
 /** Resolves with false if another process has remembered the key before. Rejects with Fault `identity_unavailable`. */
-export async function rememberAnnounced(kid: string, store: EventStore): Promise<boolean> {
-  for (;;) {
-    const { events, replace } = await readRecordedEvents(store)
-    if (events[kid] !== undefined) return false
-    if (await replace({ ...events, [kid]: 'keys.announced' })) return true
-  }
-}
+export const rememberAnnounced = (kid: string, store: EventStore): Promise<boolean> =>
+  changeRecord(store, KIND, KEY, (events = {}) =>
+    events[kid] === undefined ? { ...events, [kid]: 'keys.announced' } : undefined,
+  )

@@ -1,4 +1,10 @@
-import { type Entry, SECRET, SIGNING_KEY, type Store } from '../../../base/contracts/records/store.ts'
+import {
+  changeRecord,
+  type Entry,
+  SECRET,
+  SIGNING_KEY,
+  type Store,
+} from '../../../base/contracts/records/store.ts'
 import type { SealedText } from '../../../base/contracts/people/keys.ts'
 import type { Clock } from '../../../base/kernel/clock.ts'
 import { newSecret } from '../../../base/kernel/ids.ts'
@@ -169,14 +175,7 @@ export class SealedKeys implements KeyPlace {
 
   async replaceSecret(): Promise<void> {
     const value = await this.#sealSecret(newSecret())
-    for (;;) {
-      const entry = await this.#store.find(SECRET, SUCCESSORS)
-      const done =
-        entry === undefined
-          ? await this.#store.create(SECRET, SUCCESSORS, { value })
-          : await this.#store.replace(SECRET, SUCCESSORS, entry.version, value)
-      if (done) return
-    }
+    await changeRecord(this.#store, SECRET, SUCCESSORS, () => value)
   }
 
   async rewrap(): Promise<Rewrapped> {

@@ -1,5 +1,5 @@
 import type { Recorder } from '../../../base/contracts/records/recorder.ts'
-import type { Entry, Store } from '../../../base/contracts/records/store.ts'
+import { changeRecord, type Store, type StoredValue } from '../../../base/contracts/records/store.ts'
 import { KeyError } from '../../../base/kernel/key-error.ts'
 import type { KeyPlace } from './key-place.ts'
 import type { ServiceKeys } from './service-keys.ts'
@@ -26,17 +26,12 @@ interface PresentKeys {
   readonly made: boolean
 }
 
-type KeyHistory = { readonly kids: readonly string[] }
-
-const isHistory = (value: Readonly<Record<string, unknown>>): value is KeyHistory =>
-  Array.isArray(value['kids'])
-
-const kidsOf = (entry: Entry | undefined): readonly string[] =>
-  entry !== undefined && isHistory(entry.value) ? entry.value.kids : []
+const kidsOf = (value: StoredValue | undefined): readonly string[] =>
+  Array.isArray(value?.['kids']) ? (value['kids'] as readonly string[]) : []
 
 /** The ids of the keys that this service has used, oldest first. Rejects with Fault `identity_unavailable`. */
 export const rememberedKeys = async (store: Store): Promise<readonly string[]> =>
-  kidsOf(await store.find(KIND, KEY))
+  kidsOf((await store.find(KIND, KEY))?.value)
 
 /** Compares with the remembered keys, and remembers these. Rejects with Fault `identity_unavailable`. */
 export async function compareWithHistory({ kids, made }: PresentKeys, store: Store): Promise<HistoryResult> {
@@ -52,19 +47,13 @@ export async function rememberKeys(
   kids: readonly string[],
   store: Pick<Store, 'find' | 'create' | 'replace'>,
 ): Promise<void> {
-  for (;;) {
-    const entry = await store.find(KIND, KEY)
-    const before = kidsOf(entry)
+  await changeRecord(store, KIND, KEY, (value) => {
+    const before = kidsOf(value)
     const fresh = kids.filter((kid) => !before.includes(kid))
-    if (entry !== undefined && fresh.length === 0) return
-    const value: KeyHistory = { kids: [...before, ...fresh].slice(-REMEMBERED) }
-    // If another process does the same at once, the second one reads again.
-    const kept =
-      entry === undefined
-        ? await store.create(KIND, KEY, { value })
-        : await store.replace(KIND, KEY, entry.version, value)
-    if (kept) return
-  }
+    return value !== undefined && fresh.length === 0
+      ? undefined
+      : { kids: [...before, ...fresh].slice(-REMEMBERED) }
+  })
 }
 
 export const historyWarning = (

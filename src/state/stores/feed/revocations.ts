@@ -2,6 +2,7 @@ import type { Principal } from '../../../base/contracts/people/principal.ts'
 import type { Recorder } from '../../../base/contracts/records/recorder.ts'
 import {
   type Change,
+  changeRecord,
   OWN_VIEW,
   type Store,
   type StoredValue,
@@ -196,17 +197,10 @@ export class RecordedLife implements LongestLife {
 
   /** To be called before anything gets a life of `ms`. Rejects with Fault `identity_unavailable`. */
   async raise(ms: number): Promise<void> {
-    for (;;) {
-      const entry = await this.#store.find(LONGEST_LIFE, KEY)
-      const kept = Number(entry?.value['ms'] ?? 0)
-      const value = { ms: Math.max(kept, ms, this.#all) }
-      this.#all = value.ms
-      const done =
-        entry === undefined
-          ? await this.#store.create(LONGEST_LIFE, KEY, { value })
-          : value.ms === kept || (await this.#store.replace(LONGEST_LIFE, KEY, entry.version, value))
-      if (done) return
-    }
+    await changeRecord(this.#store, LONGEST_LIFE, KEY, (kept) => {
+      this.#all = Math.max(Number(kept?.['ms'] ?? 0), ms, this.#all)
+      return kept?.['ms'] === this.#all ? undefined : { ms: this.#all }
+    })
   }
 }
 
