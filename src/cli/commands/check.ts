@@ -3,7 +3,7 @@ import { problemRows, type Problems } from '../../base/config/problems.ts'
 import { printJson, type Terminal } from '../../operate/operation/terminal.ts'
 import { EXIT } from '../../operate/operation/verb.ts'
 import { countWorkers } from '../../base/contracts/processes/worker-pool.ts'
-import type { Diagnosis } from '../../state/stores/postgres/diagnose.ts'
+import { type Diagnosis, diagnosisLine, fine } from '../../base/kernel/diagnosis.ts'
 import type { Compared } from './check-expectations.ts'
 import { commandOf, configurationFile, writeReport } from '../line/command.ts'
 import { orStoreTrouble } from './read-access.ts'
@@ -26,7 +26,7 @@ export const checkCommand = commandOf(CHECK, {
       const store = connect && !problems.failed ? await tryStore(file, terminal) : undefined
       if (json)
         printJson({ ...checkedJson(file, problems, found.compared), ...(store && { store }) }, terminal)
-      else if (store) for (const { level, text } of store) terminal.stdout.write(`${MARK[level]}${text}\n`)
+      else if (store) for (const finding of store) terminal.stdout.write(diagnosisLine(finding))
       const isWarned = strict && problems.list.length > 0
       const isUnfit = store?.some(({ level }) => level === 'error') === true
       if (problems.failed) return EXIT.refused
@@ -34,13 +34,11 @@ export const checkCommand = commandOf(CHECK, {
     }, terminal),
 })
 
-const MARK = { fine: '  ok ', warning: 'WARN ', error: 'FAIL ' } as const
-
 /** Findings of an attempt to connect to the store. */
 async function tryStore(file: string, terminal: Terminal): Promise<readonly Diagnosis[]> {
   const { configuration } = loadConfiguration(SETTINGS, file, terminal.env)
   if (configuration?.store.kind !== 'postgres')
-    return [{ level: 'fine', text: 'The store is of this machine alone: there is nothing to connect to' }]
+    return [fine('The store is of this machine alone: there is nothing to connect to')]
   const { diagnose } = await import('../../state/stores/postgres/diagnose.ts')
   const workers = countWorkers(configuration.workers)
   // With several workers, the process that supervises them has connections too.

@@ -6,7 +6,8 @@ import { Fault } from '../../base/kernel/faults.ts'
 import { messageOf } from '../../base/kernel/thrown.ts'
 import { examineKeys } from '../../identity/keys/signing/examine-keys.ts'
 import { KeyError } from '../../base/kernel/key-error.ts'
-import type { KeyFinding, KeyPlace, Rewrapped } from '../../identity/keys/signing/key-place.ts'
+import { type Diagnosis, diagnosisLine, failing } from '../../base/kernel/diagnosis.ts'
+import type { KeyPlace, Rewrapped } from '../../identity/keys/signing/key-place.ts'
 import { printJson, type Terminal } from '../../operate/operation/terminal.ts'
 import { EXIT } from '../../operate/operation/verb.ts'
 import type { Configuration } from '../../operate/settings/configuration.ts'
@@ -27,8 +28,6 @@ interface KeysRequest {
 
 type Action = (request: KeysRequest) => Promise<number>
 
-const MARK = { fine: '  ok ', warning: 'WARN ', error: 'FAIL ' } as const
-
 /** `keys doctor`: lists problems of the keys, also coming ones. Exit code 1 if there is an error. Changes nothing. */
 const doctor: Action = async ({ keys, options, terminal }) => {
   const store = await keys.store()
@@ -37,20 +36,21 @@ const doctor: Action = async ({ keys, options, terminal }) => {
     ...(store === undefined ? [] : await examineValues(store, keys.plan.place)),
   ]
   if (options.json === true) printJson({ findings }, terminal)
-  else for (const { level, text } of findings) terminal.stdout.write(`${MARK[level]}${text}\n`)
+  else for (const finding of findings) terminal.stdout.write(diagnosisLine(finding))
   return findings.some(({ level }) => level === 'error') ? EXIT.failed : EXIT.done
 }
 
 /** Whether all secret values of businesses can be opened, and will be once an older seal is removed. */
-async function examineValues(store: Pick<Store, 'list'>, place: KeyPlace): Promise<readonly KeyFinding[]> {
+async function examineValues(store: Pick<Store, 'list'>, place: KeyPlace): Promise<readonly Diagnosis[]> {
   const all = await sealedValues(store, place)
   const unopened = all.filter(({ canBeOpened }) => !canBeOpened)
   const open = all.filter(({ canBeOpened }) => canBeOpened)
   return [
-    ...unopened.map(({ title }): KeyFinding => ({
-      level: 'error',
-      text: `${title}: this value of a business cannot be opened. Restore its seal, or give the business the value again.`,
-    })),
+    ...unopened.map(({ title }) =>
+      failing(
+        `${title}: this value of a business cannot be opened. Restore its seal, or give the business the value again.`,
+      ),
+    ),
     ...(place.olderSeals?.(open) ?? []),
   ]
 }

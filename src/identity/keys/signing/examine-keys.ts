@@ -1,16 +1,13 @@
 import type { SigningAlgorithm } from '../../../base/contracts/people/people.ts'
 import type { Store } from '../../../base/contracts/records/store.ts'
+import { type Diagnosis, failing, fine, warning } from '../../../base/kernel/diagnosis.ts'
 import { KeyError } from '../../../base/kernel/key-error.ts'
-import { type KeyFinding, keysOf, titleOf } from './key-place.ts'
+import { keysOf, titleOf } from './key-place.ts'
 import { scheduleKeys } from './schedule.ts'
 import type { KeysPlan } from './service-keys.ts'
 import type { StoredKey } from './stored-key.ts'
 import { rememberedKeys } from './watch-keys.ts'
 import { messageOf } from '../../../base/kernel/thrown.ts'
-
-const fine = (text: string): KeyFinding => ({ level: 'fine', text })
-const warning = (text: string): KeyFinding => ({ level: 'warning', text })
-const error = (text: string): KeyFinding => ({ level: 'error', text })
 
 /**
  * Everything that is wrong with the keys, or soon will be. Changes nothing. `now` in seconds since the epoch.
@@ -21,7 +18,7 @@ export async function examineKeys(
   plan: KeysPlan,
   now: number,
   store: Store | undefined,
-): Promise<readonly KeyFinding[]> {
+): Promise<readonly Diagnosis[]> {
   const { place } = plan
   try {
     const { exists, findings } = await place.examine()
@@ -34,7 +31,7 @@ export async function examineKeys(
     ]
   } catch (thrown) {
     if (!(thrown instanceof KeyError)) throw thrown
-    return [error(messageOf(thrown))]
+    return [failing(messageOf(thrown))]
   }
 }
 
@@ -43,7 +40,7 @@ function examineAlgorithm(
   all: readonly StoredKey[],
   { rotation, place }: KeysPlan,
   now: number,
-): readonly KeyFinding[] {
+): readonly Diagnosis[] {
   const keys = all.filter((key) => key.algorithm === algorithm)
   const signing = scheduleKeys(keys, rotation, now).find(({ state }) => state === 'signing')?.key
   if (signing === undefined) return [warning(`There is no ${algorithm} key: the next start creates one.`)]
@@ -71,13 +68,13 @@ function examineAlgorithm(
 async function examineHistory(
   keys: readonly StoredKey[],
   store: Store | undefined,
-): Promise<readonly KeyFinding[]> {
+): Promise<readonly Diagnosis[]> {
   if (store === undefined) return []
   const before = await rememberedKeys(store)
   if (before.length === 0) return [fine('The store remembers no keys yet.')]
   if (keys.some(({ kid }) => before.includes(kid))) return [fine('The store knows these keys.')]
   return [
-    error(
+    failing(
       'The store remembers other keys: these are new, or belong to another installation. Tokens signed with the ' +
         'other keys are refused. If that is not what you want, restore the right keys from a backup.',
     ),

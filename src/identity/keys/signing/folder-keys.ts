@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../../../base/kernel/clock.ts'
+import { type Diagnosis, warning } from '../../../base/kernel/diagnosis.ts'
 import { newSecret } from '../../../base/kernel/ids.ts'
 import type { SealedText } from '../../../base/contracts/people/keys.ts'
 import { messageOf } from '../../../base/kernel/thrown.ts'
@@ -10,7 +11,6 @@ import {
   foundKeys,
   type FoundKeys,
   type KeptSecret,
-  type KeyFinding,
   type KeyPlace,
   openedOrNot,
   SECRET_FORM,
@@ -221,7 +221,7 @@ export class FolderKeys implements KeyPlace {
     return seals
   }
 
-  async examine(): Promise<{ readonly exists: boolean; readonly findings: readonly KeyFinding[] }> {
+  async examine(): Promise<{ readonly exists: boolean; readonly findings: readonly Diagnosis[] }> {
     const folder = this.#folder
     if ((await stat(folder).catch(() => undefined)) === undefined)
       return { exists: false, findings: [missing(folder)] }
@@ -230,15 +230,11 @@ export class FolderKeys implements KeyPlace {
   }
 }
 
-const missing = (folder: string): KeyFinding => ({
-  level: 'warning',
-  text: `${folder} does not exist: the first start creates it, with keys.`,
-})
+const missing = (folder: string): Diagnosis =>
+  warning(`${folder} does not exist: the first start creates it, with keys.`)
 
-const leftOver = (file: string): KeyFinding => ({
-  level: 'warning',
-  text: `${file} was left by a process that died while it created a key: remove it.`,
-})
+const leftOver = (file: string): Diagnosis =>
+  warning(`${file} was left by a process that died while it created a key: remove it.`)
 
 const emptied = (folder: string): KeyError =>
   new KeyError(

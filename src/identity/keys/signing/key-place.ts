@@ -2,6 +2,7 @@ import { createHash, createHmac } from 'node:crypto'
 import type { SealedText, Sealer, SecretDeriver } from '../../../base/contracts/people/keys.ts'
 import type { SigningAlgorithm } from '../../../base/contracts/people/people.ts'
 import type { Clock } from '../../../base/kernel/clock.ts'
+import type { Diagnosis } from '../../../base/kernel/diagnosis.ts'
 import { Fault } from '../../../base/kernel/faults.ts'
 import { messageOf } from '../../../base/kernel/thrown.ts'
 import { KeyError } from '../../../base/kernel/key-error.ts'
@@ -20,11 +21,6 @@ export interface KeptSecret {
   readonly text: string
   /** Differs after it was replaced. */
   readonly stamp: string
-}
-
-export interface KeyFinding {
-  readonly level: 'fine' | 'warning' | 'error'
-  readonly text: string
 }
 
 /** Something that is sealed. */
@@ -82,9 +78,9 @@ export interface KeyPlace extends Sealer {
   /** From now on these seals seal and open. Absent where nothing is sealed. */
   useSeals?(seals: Seals): void
   /** Warns of what is sealed, and not with the first seal. Absent where there is one seal only. */
-  olderSeals?(sealed: readonly SealedTitle[]): readonly KeyFinding[]
+  olderSeals?(sealed: readonly SealedTitle[]): readonly Diagnosis[]
   /** Whether the place exists, and what an operator should know about it. Changes nothing. */
-  examine(): Promise<{ readonly exists: boolean; readonly findings: readonly KeyFinding[] }>
+  examine(): Promise<{ readonly exists: boolean; readonly findings: readonly Diagnosis[] }>
 }
 
 export const SECRET_FORM = /^[A-Za-z0-9_-]{43}$/

@@ -7,6 +7,7 @@ import {
 } from '../../../base/contracts/records/store.ts'
 import type { SealedText } from '../../../base/contracts/people/keys.ts'
 import type { Clock } from '../../../base/kernel/clock.ts'
+import { type Diagnosis, warning } from '../../../base/kernel/diagnosis.ts'
 import { newSecret } from '../../../base/kernel/ids.ts'
 import { messageOf } from '../../../base/kernel/thrown.ts'
 import type { FolderKeys } from './folder-keys.ts'
@@ -15,7 +16,6 @@ import {
   foundKeys,
   type FoundKeys,
   type KeptSecret,
-  type KeyFinding,
   type KeyPlace,
   keysOf,
   openedOrNot,
@@ -201,26 +201,18 @@ export class SealedKeys implements KeyPlace {
     return secret === undefined ? keys : [...keys, { kind: SECRET, title, entry: secret }]
   }
 
-  async examine(): Promise<{ readonly exists: boolean; readonly findings: readonly KeyFinding[] }> {
+  async examine(): Promise<{ readonly exists: boolean; readonly findings: readonly Diagnosis[] }> {
     const sealed = await this.#sealedEntries()
     if (sealed.length === 0)
-      return {
-        exists: false,
-        findings: [{ level: 'warning', text: 'The store has no keys: the first start makes them.' }],
-      }
+      return { exists: false, findings: [warning('The store has no keys: the first start makes them.')] }
     const seals = sealed.map(({ title, entry }) => ({ title, seal: sealOf(entry.value) ?? '' }))
     return { exists: true, findings: this.olderSeals(seals) }
   }
 
-  olderSeals(sealed: readonly SealedTitle[]): readonly KeyFinding[] {
+  olderSeals(sealed: readonly SealedTitle[]): readonly Diagnosis[] {
     const old = Map.groupBy(sealed, ({ seal }) => seal)
     old.delete(this.#seals.first)
-    return [...old].map(([seal, some]) =>
-      olderSeal(
-        seal,
-        some.map(({ title }) => title),
-      ),
-    )
+    return [...old].map(([seal, some]) => olderSeal(seal, some.map(({ title }) => title).join(', ')))
   }
 
   async #placeOf(kind: string, key: string): Promise<readonly string[]> {
@@ -260,10 +252,10 @@ export class SealedKeys implements KeyPlace {
 
 const ID_BYTES = 16
 
-const olderSeal = (seal: string, titles: readonly string[]): KeyFinding => ({
-  level: 'warning',
-  text: `${titles.join(', ')}: sealed with the seal ${seal}, which is not the first. Run \`postern keys rewrap\` before you remove that seal.`,
-})
+const olderSeal = (seal: string, titles: string): Diagnosis =>
+  warning(
+    `${titles}: sealed with the seal ${seal}, which is not the first. Run \`postern keys rewrap\` before you remove that seal.`,
+  )
 
 /**
  * Copies the keys and the secret of a folder to a store that nodes share, and seals them there. Those copied before

@@ -1,4 +1,5 @@
 /** Says in sentences for operators whether a Postgres can be used as a store. Changes nothing. */
+import { type Diagnosis, failing, fine, warning } from '../../../base/kernel/diagnosis.ts'
 import { Fault } from '../../../base/kernel/faults.ts'
 import { StoreError } from '../link/store-error.ts'
 import { storeLocation, planPostgres, type PostgresConfig } from './connection-schema.ts'
@@ -6,20 +7,11 @@ import { PostgresLink } from './link.ts'
 import { isUsable, NEWEST_TABLES, readSchema } from './migrations.ts'
 import { readStatement } from './statements.ts'
 
-export interface Diagnosis {
-  readonly level: 'fine' | 'warning' | 'error'
-  readonly text: string
-}
-
 /**
  * The least difference of clocks to tell, in milliseconds. The nodes go by the store's clock, so it harms nothing but
  * the times in logs.
  */
 const WORTH_TELLING = 1000
-
-const fine = (text: string): Diagnosis => ({ level: 'fine', text })
-const warning = (text: string): Diagnosis => ({ level: 'warning', text })
-const error = (text: string): Diagnosis => ({ level: 'error', text })
 
 /** @param processes of one node that connect */
 export async function diagnose(config: PostgresConfig, processes: number): Promise<readonly Diagnosis[]> {
@@ -30,7 +22,7 @@ export async function diagnose(config: PostgresConfig, processes: number): Promi
     link = await PostgresLink.open({ ...plan, connections: 1 })
   } catch (thrown) {
     if (!(thrown instanceof Fault)) throw thrown
-    return [error(`${place} cannot be used: ${thrown.message}`)]
+    return [failing(`${place} cannot be used: ${thrown.message}`)]
   }
   try {
     return [
@@ -44,7 +36,7 @@ export async function diagnose(config: PostgresConfig, processes: number): Promi
     ]
   } catch (thrown) {
     if (!(thrown instanceof Fault)) throw thrown
-    return [error(`${place} does not answer as it should: ${thrown.message}`)]
+    return [failing(`${place} does not answer as it should: ${thrown.message}`)]
   } finally {
     await link.close()
   }
@@ -61,15 +53,15 @@ async function schemaFindings(link: PostgresLink, { migrate, schema }: PostgresC
       ]
   } catch (thrown) {
     if (!(thrown instanceof StoreError)) throw thrown
-    return [error(thrown.message)]
+    return [failing(thrown.message)]
   }
   const what = state.version === 0 ? 'There are no tables yet' : `The tables are of version ${state.version}`
   const text = `${what}, and this Postern needs version ${NEWEST_TABLES}`
-  if (migrate === 'never') return [error(`${text}, but store.migrate is never: run \`postern migrate\``)]
+  if (migrate === 'never') return [failing(`${text}, but store.migrate is never: run \`postern migrate\``)]
   return (await mayMakeTables(link))
     ? [fine(`${text}: the first node that starts makes them`)]
     : [
-        error(
+        failing(
           `${text}, but the role has no right to make them (CREATE in schema ${schema}, or in the database)`,
         ),
       ]
@@ -98,7 +90,7 @@ async function rightFindings(link: PostgresLink): Promise<Diagnosis[]> {
   const { rows } = await link.run(statement, [TABLES, RIGHTS, schema])
   if (rows.length === 0) return [fine('The role has the rights that it needs')]
   const missing = rows.map((row) => `${String(row['r'])} on ${schema}.${String(row['name'])}`)
-  return [error(`The role lacks rights: ${missing.join(', ')}`)]
+  return [failing(`The role lacks rights: ${missing.join(', ')}`)]
 }
 
 async function connectionFindings(link: PostgresLink, perNode: number): Promise<Diagnosis[]> {
