@@ -1,5 +1,5 @@
 /** Tokens of foreign issuers that are no JWS: an extension verifies them (C11.2). */
-import type { TokenPolicy, Verified } from '../../../base/contracts/people/keys.ts'
+import type { TokenVerifier } from '../../../base/contracts/people/keys.ts'
 import type { Recorder } from '../../../base/contracts/records/recorder.ts'
 import type { Clock } from '../../../base/kernel/clock.ts'
 import type { IssuerConfig } from './issuers-schema.ts'
@@ -12,11 +12,7 @@ export interface OpaqueVerifierParts {
   readonly recorder: Pick<Recorder, 'note'>
 }
 
-export interface OpaqueVerifier {
-  /** Rejects with Fault `invalid_token`, or `token_judge_unavailable` if that cannot be found out now. */
-  verify(token: string, policy: TokenPolicy): Promise<Verified>
-  /** The same by what is known here: nobody is asked, and nothing is remembered (NEEDS_ISSUER). */
-  verifyLocally(token: string, policy: TokenPolicy): Promise<Verified>
+export interface OpaqueVerifier extends TokenVerifier {
   /** From now on no token that it has verified is accepted. */
   close(): void
 }
