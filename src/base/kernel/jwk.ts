@@ -4,6 +4,9 @@ import { Buffer } from 'node:buffer'
 /** As it was read: nothing of it is trusted yet. */
 export type Jwk = Readonly<Record<string, unknown>>
 
+export const isJwk = (value: unknown): value is Jwk =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
 /** Members of private and of symmetric keys (RFC 7518 §6.2.2, §6.3.2, §6.4; RFC 8037 §2). */
 const PRIVATE = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'] as const
 

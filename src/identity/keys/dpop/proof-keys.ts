@@ -3,15 +3,14 @@ import { createPublicKey, hash, type KeyObject } from 'node:crypto'
 import { PROOF_ALGORITHMS } from '../../../base/contracts/people/dpop.ts'
 import type { Claims } from '../../../base/contracts/people/keys.ts'
 import { Fault } from '../../../base/kernel/faults.ts'
-import { isPrivateJwk, type Jwk, rsaWeakness } from '../../../base/kernel/jwk.ts'
+import { isJwk, isPrivateJwk, type Jwk, rsaWeakness } from '../../../base/kernel/jwk.ts'
 import { ALGORITHMS, type AlgorithmRow } from '../verify/algorithms.ts'
-import { fitsAlgorithm, publicPart } from '../verify/signatures.ts'
+import { fitsAlgorithm, type PublicKey, publicKeyOf, publicPart } from '../verify/signatures.ts'
 
 /** The key in the header of a proof, with all that verifies its signature. */
 export interface ProofKey {
   readonly jkt: string
-  readonly key: KeyObject
-  readonly row: AlgorithmRow
+  readonly key: PublicKey
 }
 
 /** A fault whose text the sender reads: it is fixed, without a piece of the proof. */
@@ -19,9 +18,6 @@ export const badProof = (say: string): Fault => new Fault('invalid_dpop_proof', 
 
 /** Members that make a verifier do more than check a signature with the key of the header (RFC 7515 §4.1, RFC 7797). */
 const FORBIDDEN = ['crit', 'b64', 'jku', 'x5u', 'x5c', 'enc', 'zip'] as const
-
-const isJwk = (value: unknown): value is Jwk =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** RFC 9449 §4.2. @throws Fault `invalid_dpop_proof` */
 export function readProofHeader(header: Claims): ProofKey {
@@ -42,7 +38,7 @@ function keyOf(jwk: Jwk, algorithm: string, row: AlgorithmRow): ProofKey {
     throw badProof('Its jwk is too weak, too large, or no key for its alg.')
   try {
     const key = createPublicKey({ key: publicPart(jwk, algorithm), format: 'jwk' })
-    return { jkt: thumbprintOf(key, row), key, row }
+    return { jkt: thumbprintOf(key, row), key: publicKeyOf(key, algorithm, row) }
   } catch {
     throw badProof('Its jwk is no key.')
   }

@@ -1,6 +1,6 @@
 import type { Buffer } from 'node:buffer'
 import type { Clock } from '../../../base/kernel/clock.ts'
-import { isPrivateJwk, type Jwk, rsaWeakness } from '../../../base/kernel/jwk.ts'
+import { isJwk, isPrivateJwk, type Jwk, rsaWeakness } from '../../../base/kernel/jwk.ts'
 import { fetchJsonBytes } from './fetch-json.ts'
 
 /** How long a request may take, in milliseconds. */
@@ -10,9 +10,6 @@ const LARGEST = 256 * 1024
 
 /** The media types in `Accept`: the type of RFC 7517 §8.5, and the one that most servers send. */
 export const JWKS_TYPES = 'application/jwk-set+json, application/json'
-
-const isKey = (value: unknown): value is Jwk =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** RFC 7517 §5. Redirects are not followed. Rejects with an Error if there is no good answer within 5 seconds. */
 export async function fetchJwks(url: string): Promise<readonly Jwk[]> {
@@ -30,7 +27,7 @@ export async function fetchJwks(url: string): Promise<readonly Jwk[]> {
 export function parseJwks(bytes: Buffer): readonly Jwk[] {
   const { keys } = JSON.parse(bytes.toString()) as { keys?: unknown }
   if (!Array.isArray(keys)) throw new TypeError('the key set has no keys')
-  return keys.filter(isKey)
+  return keys.filter(isJwk)
 }
 
 /** The members of a public key and of its use (RFC 7517 §4, RFC 7518 §6). All others are dropped. */

@@ -70,7 +70,10 @@ export interface PublicKey {
 export async function importPublicKey(jwk: Jwk, algorithm: string): Promise<PublicKey> {
   const row = fittingRow(jwk, algorithm)
   if (row === undefined) throw new TypeError(`not a signature key for ${algorithm}`)
-  const key = KeyObject.from(await importKey(publicPart(jwk, algorithm), algorithm))
+  return publicKeyOf(KeyObject.from(await importKey(publicPart(jwk, algorithm), algorithm)), algorithm, row)
+}
+
+export function publicKeyOf(key: KeyObject, algorithm: string, row: AlgorithmRow): PublicKey {
   const { hash: hashed, length, options, isSlow } = row
   const { modulusLength = 0 } = key.asymmetricKeyDetails ?? {}
   return {
@@ -183,7 +186,8 @@ async function verifyInPool(token: string, key: PublicKey): Promise<boolean> {
   return verifyByPool(key.hash, parts.input, key.input, parts.signature).catch(() => false)
 }
 
-function verifyHere(token: string, key: PublicKey): boolean {
+/** As `isSignedBy`, at once in this thread. */
+export function verifyHere(token: string, key: PublicKey): boolean {
   const parts = partsOf(token, key)
   try {
     return parts !== undefined && verify(key.hash, parts.input, key.input, parts.signature)
