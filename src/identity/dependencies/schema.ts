@@ -15,6 +15,7 @@ import {
 } from '../../base/config/schema.ts'
 import { NONCE_MODES } from '../../base/contracts/people/dpop.ts'
 import { LONGEST_ACCESS_TOKEN } from '../../base/kernel/lifetimes.ts'
+import { SIGNING_ALGORITHMS } from '../keys/signing/schema.ts'
 
 export const LOGO_TYPES: ReadonlyMap<string, string> = new Map([
   ['.svg', 'image/svg+xml'],
@@ -23,8 +24,6 @@ export const LOGO_TYPES: ReadonlyMap<string, string> = new Map([
   ['.jpg', 'image/jpeg'],
   ['.jpeg', 'image/jpeg'],
 ])
-
-const ALGORITHMS = ['ES256', 'RS256'] as const
 
 /** The options of delays after failures: the first failures are free, then the delay doubles. */
 const delays = (free: number, delay: string, longest: string) => ({
@@ -115,7 +114,7 @@ export const identitySchema = section(
           default: '900s',
           description: 'Lifetime of an access token, at most `24h`. A client may have another one.',
         }),
-        algorithm: choice(ALGORITHMS, {
+        algorithm: choice(SIGNING_ALGORITHMS, {
           default: 'ES256',
           description: 'Signature algorithm of access tokens.',
         }),
@@ -125,7 +124,7 @@ export const identitySchema = section(
     idToken: section(
       {
         lifetime: duration({ default: '15m', description: 'Lifetime of an id_token.' }),
-        algorithm: choice(ALGORITHMS, {
+        algorithm: choice(SIGNING_ALGORITHMS, {
           default: 'RS256',
           description: 'Signature algorithm of id_tokens. A client may have another one.',
         }),
