@@ -2,7 +2,7 @@
 import type { Claims, JwsHeader } from '../../base/contracts/people/keys.ts'
 import type { Client } from '../../base/contracts/people/people.ts'
 import { Fault, toFault } from '../../base/kernel/faults.ts'
-import { forbiddenMember, parseCompactToken, plainType } from '../keys/verify/token-verifier.ts'
+import { checkHeader, parseCompactToken } from '../keys/verify/token-verifier.ts'
 import { orUnavailable } from '../dependencies/dependencies.ts'
 import type { Assertion, ClientAuthenticated, Parsed, StepDependencies } from './endpoint.ts'
 import { isFirstUse } from './once.ts'
@@ -12,7 +12,7 @@ const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 /** As the discovery document has them. Both names of Ed25519 are in use (RFC 9864 §2.2). */
 export const ASSERTION_ALGORITHMS: readonly string[] = ['ES256', 'PS256', 'Ed25519', 'EdDSA', 'RS256']
 
-const TYPES: ReadonlySet<unknown> = new Set(['jwt', 'client-authentication+jwt'])
+const HEADERS = { algorithms: ASSERTION_ALGORITHMS, typ: ['jwt', 'client-authentication+jwt'] }
 
 interface Proven {
   readonly client: Client
@@ -45,8 +45,7 @@ export async function proveByAssertion(
   if (params.get('client_assertion_type') !== ASSERTION_TYPE) throw failed('another client_assertion_type')
   const jws = params.get('client_assertion')
   if (jws === undefined) throw failed('missing')
-  const { header, payload } = readAssertion(jws)
-  const checked = checkHeader(header)
+  const { checked, payload } = readAssertion(jws)
   const id = subjectOf(payload, params.get('client_id'))
   const found = await orUnavailable(people.findClient(id))
   const client = found !== undefined && maySign(found, checked) ? found : undefined
@@ -62,23 +61,13 @@ const maySign = ({ authentication, profile }: Client, { alg }: JwsHeader): boole
   authentication.includes('private_key_jwt') && !(profile === 'fapi2' && alg === 'RS256')
 
 /** The JWT in one canonical spelling (T3.2). */
-function readAssertion(jws: string): ReturnType<typeof parseCompactToken> {
+function readAssertion(jws: string): { readonly checked: JwsHeader; readonly payload: Claims } {
   try {
-    return parseCompactToken(jws)
+    const { header, payload } = parseCompactToken(jws)
+    return { checked: checkHeader(header, HEADERS, false), payload }
   } catch (thrown) {
     throw failed(toFault(thrown).facts.detail ?? 'not readable')
   }
-}
-
-function checkHeader(header: Claims): JwsHeader {
-  const forbidden = forbiddenMember(header)
-  if (forbidden !== undefined) throw failed(`header: ${forbidden}`)
-  const { alg, kid, typ } = header
-  if (typeof alg !== 'string' || !ASSERTION_ALGORITHMS.includes(alg)) throw failed('header: alg')
-  if (typ !== undefined && !(typeof typ === 'string' && TYPES.has(plainType(typ))))
-    throw failed('header: typ')
-  if (kid !== undefined && typeof kid !== 'string') throw failed('header: kid')
-  return { alg, kid }
 }
 
 function subjectOf({ iss, sub }: Claims, named: string | undefined): string {

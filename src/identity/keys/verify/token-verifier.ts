@@ -135,19 +135,21 @@ const CLOCK_SKEW = 5
  */
 const FORBIDDEN = ['crit', 'b64', 'jwk', 'jku', 'x5u', 'x5c', 'enc', 'zip', 'cty', 'epk', 'p2c'] as const
 
-/** A member for which a token is refused, for any value; undefined if it has none. */
-export const forbiddenMember = (header: Claims): string | undefined =>
-  FORBIDDEN.find((member) => Object.hasOwn(header, member))
-
 /** `typ` is a media type: case-insensitive, and `application/` may be omitted (RFC 7515 §4.1.9). */
 export const plainType = (typ: string): string => typ.toLowerCase().replace(/^application\//, '')
 
-function checkHeader(header: Claims, policy: TokenPolicy): JwsHeader {
-  const forbidden = forbiddenMember(header)
+/** @throws Fault `invalid_token` */
+export function checkHeader(
+  header: Claims,
+  policy: Pick<TokenPolicy, 'algorithms' | 'typ'>,
+  needsType = true,
+): JwsHeader {
+  const forbidden = FORBIDDEN.find((member) => Object.hasOwn(header, member))
   if (forbidden !== undefined) throw badToken(`header: ${forbidden}`)
   const { alg, typ, kid } = header
   if (typeof alg !== 'string' || !policy.algorithms.includes(alg)) throw badToken('header: alg')
-  if (typeof typ !== 'string' || !policy.typ.includes(plainType(typ))) throw badToken('header: typ')
+  if ((needsType || typ !== undefined) && !(typeof typ === 'string' && policy.typ.includes(plainType(typ))))
+    throw badToken('header: typ')
   if (kid !== undefined && typeof kid !== 'string') throw badToken('header: kid')
   return { alg, kid }
 }
