@@ -1,36 +1,19 @@
 /** The request on its way through our own pages. */
+import { AUTHORIZATION_PARAMETERS, encodedQuery } from '../steps/read-form.ts'
 import type { AuthorizationRequest } from './request.ts'
 
 /** The link to another account: the one wish of our own pages that a pushed request could not hold. */
 export const SWITCH = 'switch'
 
-const CARRIED = [
-  'client_id',
-  'redirect_uri',
-  'response_type',
-  'response_mode',
-  'scope',
-  'resource',
-  'state',
-  'nonce',
-  'code_challenge',
-  'code_challenge_method',
-  'dpop_jkt',
-  'prompt',
-  'max_age',
-  'login_hint',
-  'id_token_hint',
-  // Our own parameters: what the business picker shows.
-  'find',
-  'from',
-] as const
+/** The last two are our own: what the business picker shows. */
+const CARRIED = [...AUTHORIZATION_PARAMETERS, 'find', 'from'] as const
 
 type Carried = (typeof CARRIED)[number]
 
 const OF_PICKER: ReadonlySet<Carried> = new Set(['find', 'from'])
 
 /** `client_id` is known by the client's authentication. */
-export const PUSHED = CARRIED.filter((name) => name !== 'client_id' && !OF_PICKER.has(name))
+export const PUSHED = AUTHORIZATION_PARAMETERS.filter((name) => name !== 'client_id')
 
 /** The request as a query, for our own pages; `changes` replaces parameters, or takes them out. */
 export function carry(
@@ -50,13 +33,8 @@ export const carryToSwitch = (request: AuthorizationRequest): string =>
     ? carry(request, { prompt: 'login', login_hint: undefined })
     : `${carry(request, { find: undefined, from: undefined })}&${SWITCH}=1`
 
-export function queryOfCarried(valueOf: (name: Carried) => string | undefined): string {
-  const carried = CARRIED.flatMap((name) => {
-    const value = valueOf(name)
-    return value === undefined ? [] : [[name, value]]
-  })
-  return new URLSearchParams(carried).toString()
-}
+export const queryOfCarried = (valueOf: (name: Carried) => string | undefined): string =>
+  encodedQuery(CARRIED, valueOf)
 
 /** As `carry`, after the login: without the parameters that would ask for a login again. */
 export function carryLoggedIn(request: AuthorizationRequest): string {

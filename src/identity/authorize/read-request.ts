@@ -7,7 +7,7 @@ import { orUnavailable } from '../dependencies/dependencies.ts'
 import type { Arrived, ClientAuthenticated, Step, StepDependencies } from '../steps/endpoint.ts'
 import { withResource } from '../dependencies/resource.ts'
 import { hasValue, limitToClient, parseScope } from '../dependencies/scopes.ts'
-import { formParameters, readFields, readParameters } from '../steps/read-form.ts'
+import { formParameters, readFields, readQueryFields } from '../steps/read-form.ts'
 import { readChallenge, readKeyBinding } from '../stored/codes.ts'
 import { returnPathOf } from './answer-client.ts'
 import { PUSHED, queryOfCarried, SWITCH } from './carry.ts'
@@ -24,13 +24,10 @@ import {
   PROMPTS,
 } from './request.ts'
 
-const queryOf = ({ exchange }: Arrived): string =>
-  exchange.target instanceof Fault ? '' : exchange.target.query.slice(1)
-
 /** The query is the request for any method, as in the forms of our own pages. */
 export const readQuery: Step<Arrived, FormRead> = (context) => ({
   ...context,
-  form: readParameters(queryOf(context)),
+  form: readQueryFields(context.exchange),
   posted: false,
 })
 

@@ -1,5 +1,4 @@
 import type { Answer, Exchange } from '../../base/contracts/calls/exchange.ts'
-import { Fault } from '../../base/kernel/faults.ts'
 import { describeScope, shownName, showLogin } from '../authorize/show.ts'
 import {
   type BrowserContext,
@@ -17,7 +16,7 @@ import { pageAnswer } from '../pages/layout.ts'
 import { loggedOutPage } from '../pages/notices.ts'
 import { TEXTS } from '../pages/texts.ts'
 import { consentWithdrawn, loginEnded, sessionRevoked, took } from '../steps/records.ts'
-import { formParameters, readFields, readParameters } from '../steps/read-form.ts'
+import { formParameters, readFields, readQueryFields } from '../steps/read-form.ts'
 
 async function withdrawConsent(
   consent: Consent,
@@ -35,8 +34,8 @@ const PATH = '/connect/applications'
 const isDone = (text: string | undefined): text is Done =>
   text !== undefined && Object.hasOwn(TEXTS.applications.done, text)
 
-function doneOf({ target }: Arrived['exchange']): Done | undefined {
-  const done = target instanceof Fault ? undefined : readParameters(target.query.slice(1)).get('done')?.[0]
+function doneOf(exchange: Exchange): Done | undefined {
+  const done = readQueryFields(exchange).get('done')?.[0]
   return isDone(done) ? done : undefined
 }
 

@@ -11,7 +11,7 @@ import { pageAnswer } from '../pages/layout.ts'
 import { confirmLogoutPage, loggedOutPage } from '../pages/notices.ts'
 import { TEXTS } from '../pages/texts.ts'
 import { loginEnded, took } from '../steps/records.ts'
-import { formParameters, readFields, readParameters } from '../steps/read-form.ts'
+import { encodedQuery, formParameters, readFields, readQueryFields } from '../steps/read-form.ts'
 import { type Hint, readHint } from '../tokens/find-token.ts'
 
 const PATH = '/connect/endsession'
@@ -35,11 +35,10 @@ interface LogoutRead extends LogoutParsed {
 
 /** By GET in the query, by POST in the body (RP-Initiated Logout §2); our own form keeps the request in its query. */
 const readLogout: Step<Arrived, LogoutParsed> = async (context) => {
-  const { head, target } = context.exchange
-  const query = (): Params =>
-    formParameters(readParameters(target instanceof Fault ? '' : target.query.slice(1)))
-  if (head.method !== 'POST') return { ...context, params: query(), own: undefined, posted: false }
-  const body = formParameters(await readFields(context.exchange))
+  const { exchange } = context
+  const query = (): Params => formParameters(readQueryFields(exchange))
+  if (exchange.head.method !== 'POST') return { ...context, params: query(), own: undefined, posted: false }
+  const body = formParameters(await readFields(exchange))
   return body.has('csrf')
     ? { ...context, params: query(), own: body, posted: false }
     : { ...context, params: body, own: undefined, posted: true }
@@ -81,13 +80,7 @@ const checkLogout: Step<LogoutParsed, LogoutRead> = async (context, dependencies
 
 const CARRIED = ['id_token_hint', 'client_id', 'post_logout_redirect_uri', 'state'] as const
 
-function carry(params: Params): string {
-  const pairs = CARRIED.flatMap((name) => {
-    const value = params.get(name)
-    return value === undefined ? [] : [[name, value]]
-  })
-  return new URLSearchParams(pairs).toString()
-}
+const carry = (params: Params): string => encodedQuery(CARRIED, (name) => params.get(name))
 
 function own({ params }: LogoutParsed, { theme }: StepDependencies): string {
   const query = carry(params)

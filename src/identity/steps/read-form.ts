@@ -9,28 +9,14 @@ import { readBody } from '../../base/http/body/read-body.ts'
 import { Fault, toFault } from '../../base/kernel/faults.ts'
 import type { Arrived, Parsed, Step } from './endpoint.ts'
 
-/** Error texts may name these fields only: any other name is chosen by the sender (see `parseForm`). */
-const PARAMETERS: ReadonlySet<string> = new Set([
-  // the token endpoint (C6.1)
-  'grant_type',
+/** The parameters of an authorization request (C6.2.1), in the order in which our own pages carry them. */
+export const AUTHORIZATION_PARAMETERS = [
   'client_id',
-  'client_secret',
-  'client_assertion',
-  'client_assertion_type',
-  'scope',
-  'resource',
-  'username',
-  'password',
-  'code',
   'redirect_uri',
-  'code_verifier',
-  'refresh_token',
-  // revocation, introspection (C6.3.3)
-  'token',
-  'token_type_hint',
-  // authorize (C6.2.1)
   'response_type',
   'response_mode',
+  'scope',
+  'resource',
   'state',
   'nonce',
   'code_challenge',
@@ -40,8 +26,26 @@ const PARAMETERS: ReadonlySet<string> = new Set([
   'max_age',
   'login_hint',
   'id_token_hint',
+] as const
+
+/** Error texts may name these fields only: any other name is chosen by the sender (see `parseForm`). */
+const PARAMETERS: ReadonlySet<string> = new Set([
+  ...AUTHORIZATION_PARAMETERS,
   'request',
   'request_uri',
+  // the token endpoint (C6.1)
+  'grant_type',
+  'client_secret',
+  'client_assertion',
+  'client_assertion_type',
+  'username',
+  'password',
+  'code',
+  'code_verifier',
+  'refresh_token',
+  // revocation, introspection (C6.3.3)
+  'token',
+  'token_type_hint',
   // logout
   'post_logout_redirect_uri',
   'logout_hint',
@@ -60,8 +64,23 @@ const PARAMETERS: ReadonlySet<string> = new Set([
   'cookieless',
 ])
 
-/** Reads a form or a query of an identity endpoint, with repeated parameters. @throws Fault `body_malformed` */
-export const readParameters = (text: string | Uint8Array): Form => parseForm(text, { known: PARAMETERS })
+const readParameters = (text: string | Uint8Array): Form => parseForm(text, { known: PARAMETERS })
+
+/** Reads the query of an identity endpoint, with repeated parameters. @throws Fault `body_malformed` */
+export const readQueryFields = ({ target }: Exchange): Form =>
+  readParameters(target instanceof Fault ? '' : target.query.slice(1))
+
+/** A query with those of the parameters that have a value, in the order of `names`. */
+export const encodedQuery = <N extends string>(
+  names: readonly N[],
+  valueOf: (name: N) => string | undefined,
+): string =>
+  new URLSearchParams(
+    names.flatMap((name) => {
+      const value = valueOf(name)
+      return value === undefined ? [] : [[name, value]]
+    }),
+  ).toString()
 
 /** The parameters with one value each (C6.0). @throws Fault `oauth_bad_request` for a repeated parameter, `invalid_target` for two resources */
 export function formParameters(form: Form): ReadonlyMap<string, string> {
