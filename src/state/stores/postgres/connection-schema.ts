@@ -116,13 +116,7 @@ export interface PostgresPlan {
 
 const DEFAULT_PORT = 5432
 
-interface Address {
-  readonly host: string
-  readonly port: number
-  readonly user: string
-  readonly password: string
-  readonly database: string
-}
+type Address = Pick<PostgresPlan, 'host' | 'port' | 'user' | 'password' | 'database'>
 
 /** The parts of a URL, or what is wrong with it, in words that continue a sentence about it. */
 function readAddress(url: string): Address | { readonly problem: string; readonly advice: string } {

@@ -2,11 +2,11 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
-import type { Store } from '../../../base/contracts/records/store.ts'
+import { type Store, STORE_INDEXES, type StoreIndex } from '../../../base/contracts/records/store.ts'
 import { systemClock } from '../../../base/kernel/clock.ts'
 import { openReadOnly } from '../sqlite/sqlite-file.ts'
 import { readNumber, requireNewestSchema } from '../sqlite/sqlite-schema.ts'
-import type { ChangeRow } from '../link/rows.ts'
+import type { ChangeRow, RecordRow } from '../link/rows.ts'
 import { cannotRead, quickCheck, StoreError } from '../link/store-error.ts'
 import type { PostgresConfig } from './connection-schema.ts'
 import type { PostgresLink } from './link.ts'
@@ -24,18 +24,7 @@ import {
 import { PostgresStore } from './store.ts'
 
 /** A row of `record` as it is. Keys and index values are escaped; times are milliseconds since the epoch. */
-type WholeRecord = {
-  readonly kind: string
-  readonly key: string
-  readonly value: string
-  readonly version: number
-  readonly expires_at: number | null
-  readonly used_at: number | null
-  readonly family: string | null
-  readonly subject: string | null
-  readonly client: string | null
-  readonly business: string | null
-}
+type WholeRecord = RecordRow & Readonly<Record<StoreIndex, string | null>> & { readonly kind: string }
 
 const LIVE_RECORDS = 'FROM record WHERE expires_at IS NULL OR expires_at > :now'
 const LIVE_CHANGES = 'FROM change WHERE expires_at IS NULL OR expires_at > :now OR runs_until > :ran'
@@ -117,7 +106,7 @@ type Value = string | number | null
 /** A column: its name, its type, and its value in a new row. */
 type Columns<R> = readonly (readonly [name: string, type: string, value: (row: R, id: string) => Value])[]
 
-const index = (column: string | null): string | null => (column === null ? null : shortKey(column))
+const shortened = (column: string | null): string | null => (column === null ? null : shortKey(column))
 
 const RECORD: Columns<WholeRecord> = [
   ['kind', 'text', ({ kind }) => kind],
@@ -128,10 +117,7 @@ const RECORD: Columns<WholeRecord> = [
   ['attempt', 'text', (_row, id) => id],
   ['expires_at', 'int8', (row) => row.expires_at],
   ['used_at', 'int8', (row) => row.used_at],
-  ['family', 'text', ({ family }) => index(family)],
-  ['subject', 'text', ({ subject }) => index(subject)],
-  ['client', 'text', ({ client }) => index(client)],
-  ['business', 'text', ({ business }) => index(business)],
+  ...STORE_INDEXES.map((index) => [index, 'text', (row: WholeRecord) => shortened(row[index])] as const),
 ]
 
 const CHANGE: Columns<ChangeRow> = [
