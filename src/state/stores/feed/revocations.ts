@@ -105,12 +105,6 @@ interface Rule {
   readonly number: number | undefined
 }
 
-const writeRule = (
-  tokens: RevokedTokens,
-  issuedBefore: number,
-  cause: RevocationCause | undefined,
-): StoredValue => ({ ...tokens, issuedBefore, ...(cause && { order: cause }) })
-
 const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
 /** Used to explain only, so what cannot be read is left out. */
@@ -119,12 +113,6 @@ function readCause(cause: unknown): RevocationCause | undefined {
   const { operator, by, reason, via } = cause as Record<string, unknown>
   return { operator: text(operator), by: text(by), reason: text(reason), via: text(via) }
 }
-
-/** It keeps its number: with a new one it would end what was begun after it. */
-const renewedRule = (value: StoredValue, sequence: number): StoredValue => ({
-  number: sequence,
-  ...value,
-})
 
 /** The members of a rule as tokens have them: a role by its mark. */
 function namedFacts(value: StoredValue): RuleFacts {
@@ -293,7 +281,8 @@ export class RevocationRules {
     parts.feed.subscribe(REVOCATION_TOPIC, {
       apply: (change, early) => this.#apply(change, early),
       expire: (change) => this.#expire(change),
-      restore: ({ value, sequence }) => renewedRule(value, sequence),
+      // It keeps its number: with a new one it would end what was begun after it.
+      restore: ({ value, sequence }) => ({ number: sequence, ...value }),
     })
   }
 
@@ -355,7 +344,8 @@ export class RevocationRules {
     const { feed, clock, longestLife } = this.#parts
     const now = clock.now()
     const ends = Math.max(until, now + lifeOf(tokens, longestLife))
-    await feed.append(REVOCATION_TOPIC, writeRule(tokens, now, cause), Math.ceil(ends + SKEW))
+    const rule = { ...tokens, issuedBefore: now, ...(cause && { order: cause }) }
+    await feed.append(REVOCATION_TOPIC, rule, Math.ceil(ends + SKEW))
   }
 
   #covers(facts: RuleFacts, asOf: number | undefined, issuedAt: number): boolean {

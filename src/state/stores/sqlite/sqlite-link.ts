@@ -86,15 +86,6 @@ class SqliteLink {
     return this.#refusals.reason
   }
 
-  get deadline(): number | undefined {
-    return this.#plan.deadline
-  }
-
-  /** Rejects with StoreError if the file cannot be used (T7). */
-  open(): Promise<void> {
-    return this.#start()
-  }
-
   /** Within what is left to the request (base/kernel/store-budget.ts). Rejects with Fault `identity_unavailable`. */
   request<V extends SqliteVerb>(
     verb: V,
@@ -145,15 +136,11 @@ class SqliteLink {
       timers.push(whenLate(HELD_UP, () => !this.#closed && this.#waiting.has(id) && onHeldUp()))
     this.#waiting.set(id, { question, timers })
     // As in VerbRequest: the compiler does not see that verb and arguments belong together.
-    this.#ask({ id, verb, args, deadline } as VerbRequest)
-  }
-
-  /** One message for all that is asked in a turn: to send one and to wake the thread costs more than most verbs. */
-  #ask(request: VerbRequest): void {
-    this.#asked.push(request)
+    this.#asked.push({ id, verb, args, deadline } as VerbRequest)
     if (this.#asked.length === 1) setImmediate(() => this.#sendAsked())
   }
 
+  /** One message for all that is asked in a turn: to send one and to wake the thread costs more than most verbs. */
   #sendAsked(): void {
     const asked = this.#asked
     this.#asked = []
@@ -176,14 +163,15 @@ class SqliteLink {
   #running(): Worker | undefined {
     if (this.#worker === undefined && monotonicMs() - this.#startedAt >= RESTART_AFTER)
       // Requests that wait learn of a failure when the thread ends.
-      this.#start().then(
+      this.open().then(
         () => this.#setTrouble(undefined),
         (error: unknown) => this.#setTrouble(messageOf(error)),
       )
     return this.#worker
   }
 
-  #start(): Promise<void> {
+  /** Starts the thread. Rejects with StoreError if the file cannot be used (T7). */
+  open(): Promise<void> {
     this.#startedAt = monotonicMs()
     const connection = countConnection(this.#plan.path)
     const worker = new Worker(programBeside(import.meta.url, 'sqlite-thread'), {
@@ -301,7 +289,7 @@ export class SqliteLinks {
   }
 
   get patience(): number | undefined {
-    return this.#writes.deadline
+    return this.#plan.deadline
   }
 
   readonly write: SqliteLink['request'] = (verb, ...args) => this.#writes.request(verb, ...args)
