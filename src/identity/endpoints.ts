@@ -36,7 +36,11 @@ const inserted = (path: string) => (issuerPath: string) => `${path}${issuerPath}
 
 const READ = ['GET', 'HEAD'] as const
 const POST = ['POST'] as const
-const PAGE = ['GET', 'POST'] as const
+
+const PAGE = { methods: ['GET', 'POST'], closes: true, refuse: refuseAsPage } as const
+/** What pages show or lead to. */
+const PAGE_PART = { methods: READ, closes: false, refuse: refuseAsPage } as const
+const DOCUMENT = { methods: READ, closes: false, crossOrigin: true, refuse: refuseAsJson } as const
 
 /** Every identity endpoint (C6) and its steps, in order. The discovery document is made from this table. */
 export const ENDPOINTS: readonly Endpoint[] = [
@@ -112,97 +116,71 @@ export const ENDPOINTS: readonly Endpoint[] = [
   {
     name: 'endsession',
     path: below('/connect/endsession'),
-    methods: PAGE,
-    closes: true,
+    ...PAGE,
     steps: endSession,
-    refuse: refuseAsPage,
     announcedAs: 'end_session_endpoint',
   },
   {
     name: 'login',
     path: below('/connect/login'),
-    methods: PAGE,
-    closes: true,
+    ...PAGE,
     steps: login,
-    refuse: refuseAsPage,
   },
   {
     name: 'consent',
     path: below('/connect/consent'),
-    methods: PAGE,
-    closes: true,
+    ...PAGE,
     steps: consent,
-    refuse: refuseAsPage,
   },
   {
     name: 'applications',
     path: below('/connect/applications'),
-    methods: PAGE,
-    closes: true,
+    ...PAGE,
     steps: applications,
-    refuse: refuseAsPage,
   },
   {
     name: 'change-password',
     // Browsers and password managers ask for it at the root of the host (W3C, A Well-Known URL for Changing Passwords).
     path: () => '/.well-known/change-password',
-    methods: READ,
-    closes: false,
+    ...PAGE_PART,
     steps: leadToAccount,
-    refuse: refuseAsPage,
   },
   {
     name: 'stylesheet',
     path: below(STYLESHEET_PATH),
-    methods: READ,
-    closes: false,
+    ...PAGE_PART,
     steps: stylesheet,
-    refuse: refuseAsPage,
   },
   {
     name: 'logo',
     path: below(LOGO_PATH),
-    methods: READ,
-    closes: false,
+    ...PAGE_PART,
     steps: logo,
-    refuse: refuseAsPage,
   },
   {
     name: 'keys',
     path: below('/.well-known/jwks.json'),
-    methods: READ,
-    closes: false,
-    crossOrigin: true,
+    ...DOCUMENT,
     steps: answerJwks,
-    refuse: refuseAsJson,
     announcedAs: 'jwks_uri',
   },
   {
     name: 'oauth-protected-resource',
     // It describes the API, so it is at the root of the API's host (RFC 9728 §3.1). Those of businesses are found by their form.
     path: () => RESOURCE_PATH,
-    methods: READ,
-    closes: false,
-    crossOrigin: true,
+    ...DOCUMENT,
     steps: answerResource,
-    refuse: refuseAsJson,
   },
   {
     name: 'openid-configuration',
     path: below('/.well-known/openid-configuration'),
-    methods: READ,
-    closes: false,
-    crossOrigin: true,
+    ...DOCUMENT,
     steps: answerMetadata,
-    refuse: refuseAsJson,
   },
   {
     name: 'oauth-authorization-server',
     path: inserted('/.well-known/oauth-authorization-server'),
-    methods: READ,
-    closes: false,
-    crossOrigin: true,
+    ...DOCUMENT,
     steps: answerMetadata,
-    refuse: refuseAsJson,
   },
 ]
