@@ -44,6 +44,28 @@ export const after: After = (ms, work) => {
 }
 
 /**
+ * Calls `work` after `first` milliseconds, and again each time after the milliseconds that it has returned, or resolved with. It
+ * must not reject. Returns a function that ends this.
+ */
+export function repeatedly(by: After, first: number, work: () => number | Promise<number>): () => void {
+  let cancel: () => void = () => undefined
+  let hasEnded = false
+  const next = (ms: number): void => {
+    if (hasEnded) return
+    cancel = by(ms, () => {
+      const pause = work()
+      if (typeof pause === 'number') next(pause)
+      else void pause.then(next)
+    })
+  }
+  next(first)
+  return () => {
+    hasEnded = true
+    cancel()
+  }
+}
+
+/**
  * Calls `then` when no answer came within `ms` milliseconds. Timers run before what has arrived is read: where this process was
  * held up, the answer may be there already, so it is read in one more turn of the event loop. `clearTimeout` cancels it until
  * the timer fires; after that `then` still runs, and must do nothing if the answer has been taken.

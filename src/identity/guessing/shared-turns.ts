@@ -6,7 +6,7 @@ import type {
   LockoutTurns,
   TakenTurn,
 } from '../../base/contracts/people/lockouts.ts'
-import { after, type Clock } from '../../base/kernel/clock.ts'
+import { after, type Clock, repeatedly } from '../../base/kernel/clock.ts'
 import { Fault } from '../../base/kernel/faults.ts'
 import { newSecret } from '../../base/kernel/ids.ts'
 import { withStoreBudget } from '../../base/kernel/store-budget.ts'
@@ -108,20 +108,11 @@ export class SharedTurns {
 
   /** Renews the turns until the returned function is called. A turn that lapses meanwhile is found out when it ends. */
   #keep(held: () => AttemptTurns): () => void {
-    let cancel: () => void
-    let stopped = false
-    const renew = async (): Promise<void> => {
+    const renew = async (): Promise<number> => {
       await withStoreBudget(() => this.#turns.renew(held(), LEASE), TURN_WITHIN).catch(() => undefined)
-      next()
+      return RENEW_EVERY
     }
-    const next = (): void => {
-      if (!stopped) cancel = after(RENEW_EVERY, () => void renew())
-    }
-    next()
-    return () => {
-      stopped = true
-      cancel()
-    }
+    return repeatedly(after, RENEW_EVERY, renew)
   }
 
   /** Sends the end again while the turn may last. If it fails, the turn lapses, and the outcome of the attempt is unknown. */

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import type { Recorder } from '../../base/contracts/records/recorder.ts'
 import type { Store } from '../../base/contracts/records/store.ts'
 import { programBeside, threadEnvironment } from '../../base/files/beside.ts'
-import { type After, after as systemAfter, type Clock } from '../../base/kernel/clock.ts'
+import { type After, after as systemAfter, type Clock, repeatedly } from '../../base/kernel/clock.ts'
 import { toFault } from '../../base/kernel/faults.ts'
 import { withoutDebugger } from '../../base/kernel/no-debugger.ts'
 import { planSqlite, type StoreConfig } from './schema.ts'
@@ -143,13 +143,8 @@ export function startPurging({
   readonly after?: After
   readonly random?: () => number
 }): () => void {
-  let cancel: () => void
   let stopped = false
-  const next = (removed: number): void => {
-    if (stopped) return
-    const pause = removed > 0 ? PAUSE : INTERVAL * (0.75 + random() / 2)
-    cancel = after(pause, () => void purge().then(next))
-  }
+  const pauseAfter = (removed: number): number => (removed > 0 ? PAUSE : INTERVAL * (0.75 + random() / 2))
   const purge = async (): Promise<number> => {
     try {
       return (await store.hold('purge', LEASE)) ? await store.purge(BATCH) : 0
@@ -159,9 +154,9 @@ export function startPurging({
       return 0
     }
   }
-  next(0)
+  const end = repeatedly(after, pauseAfter(0), () => purge().then(pauseAfter))
   return () => {
     stopped = true
-    cancel()
+    end()
   }
 }

@@ -9,7 +9,7 @@ import type {
   StoredValue,
   Subscriber,
 } from '../../../base/contracts/records/store.ts'
-import { type After, after as systemAfter, type Clock } from '../../../base/kernel/clock.ts'
+import { type After, after as systemAfter, type Clock, repeatedly } from '../../../base/kernel/clock.ts'
 import { toFault } from '../../../base/kernel/faults.ts'
 import { aheadOfRequests, waitInBudget } from '../../../base/kernel/store-budget.ts'
 import { changesBehind, endsBefore, LiveChanges, LostChanges, readWhole } from './feed-changes.ts'
@@ -127,7 +127,6 @@ const BATCH = 100
  */
 export class ChangeFeed implements Feed {
   readonly #parts: FeedParts
-  readonly #after: After
   readonly #subscribers = new Map<string, Subscriber[]>()
   readonly #known: LiveChanges
   readonly #questions: FeedQuestions
@@ -142,12 +141,11 @@ export class ChangeFeed implements Feed {
   #isReading = false
   #unreachable = false
   #stopped = false
-  #cancel: () => void = () => undefined
+  #endPolling: () => void = () => undefined
   #followers: FeedFollowers | undefined
 
   private constructor(parts: FeedParts) {
     this.#parts = parts
-    this.#after = parts.after ?? systemAfter
     this.#known = new LiveChanges(parts.clock)
     const { store, clock, machine = clock } = parts
     const hasRead = (reading: FeedReading): void => this.#followers?.takeReading?.(reading)
@@ -159,7 +157,7 @@ export class ChangeFeed implements Feed {
   static async open(parts: FeedParts): Promise<ChangeFeed> {
     const feed = new ChangeFeed(parts)
     await feed.#read()
-    feed.#schedule()
+    feed.#endPolling = repeatedly(parts.after ?? systemAfter, INTERVAL, () => feed.#poll())
     return feed
   }
 
@@ -249,15 +247,13 @@ export class ChangeFeed implements Feed {
   /** Stops polling. Resolves when no request to the store is left. */
   async stop(): Promise<void> {
     this.#stopped = true
-    this.#cancel()
+    this.#endPolling()
     await (this.#nextReading ?? this.#reading)
   }
 
-  #schedule(): void {
-    if (this.#stopped) return
-    this.#cancel = this.#after(INTERVAL, () => {
-      void (this.#questions.areHandedOver ? Promise.resolve() : this.refresh()).then(() => this.#schedule())
-    })
+  async #poll(): Promise<number> {
+    if (!this.#questions.areHandedOver) await this.refresh()
+    return INTERVAL
   }
 
   async #tryRead(): Promise<void> {

@@ -4,7 +4,7 @@ import { rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Recorder } from '../../../base/contracts/records/recorder.ts'
 import type { FeedPlace } from '../../../base/contracts/records/store.ts'
-import { type After, after as systemAfter, type Clock } from '../../../base/kernel/clock.ts'
+import { type After, after as systemAfter, type Clock, repeatedly } from '../../../base/kernel/clock.ts'
 import { PRIVATE_FILE } from '../../../base/files/file-modes.ts'
 
 /** The facts of the feed that a node remembers when it starts again. */
@@ -175,29 +175,24 @@ interface SeenChangesParts {
 /** Writes to the data folder how far the feed was seen: a restored store does not know it. One process does. */
 export class SeenChanges {
   readonly #parts: SeenChangesParts
-  readonly #after: After
+  readonly #endWriting: () => void
   #written: string | undefined
   #hasFailed = false
   #stopped = false
   /** One writing at a time: all use one draft. */
   #writing: Promise<void> = Promise.resolve()
-  #cancel: () => void = () => undefined
 
   constructor(parts: SeenChangesParts) {
     this.#parts = parts
-    this.#after = parts.after ?? systemAfter
-    this.#next(0)
+    this.#endWriting = repeatedly(parts.after ?? systemAfter, 0, () =>
+      this.#writeInTurn().then(() => INTERVAL),
+    )
   }
 
   async stop(): Promise<void> {
     this.#stopped = true
-    this.#cancel()
+    this.#endWriting()
     await this.#writeInTurn()
-  }
-
-  #next(ms: number): void {
-    if (this.#stopped) return
-    this.#cancel = this.#after(ms, () => void this.#writeInTurn().then(() => this.#next(INTERVAL)))
   }
 
   #writeInTurn(): Promise<void> {

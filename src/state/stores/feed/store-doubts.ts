@@ -1,7 +1,7 @@
 /** The doubts of a process about its store, until an operator says that it is right. */
 import type { Recorder } from '../../../base/contracts/records/recorder.ts'
 import type { Doubted, StoreAtStart } from '../../../base/contracts/records/store.ts'
-import { type After, after as systemAfter, type Clock } from '../../../base/kernel/clock.ts'
+import { type After, after as systemAfter, type Clock, repeatedly } from '../../../base/kernel/clock.ts'
 import { JUMP, type TrustedOffset } from '../../../base/kernel/store-clock.ts'
 import { durationText } from '../../../base/kernel/units.ts'
 import type { ChangeFeed } from './change-feed.ts'
@@ -111,14 +111,12 @@ interface ClockDriftParts {
 /** Logs when the clock of this machine and that of the store differ. */
 export class ClockDrift {
   readonly #parts: ClockDriftParts
-  readonly #after: After
   #isLogged = false
-  #cancel: () => void = () => undefined
+  readonly stop: () => void
 
   constructor(parts: ClockDriftParts, after: After = systemAfter) {
     this.#parts = parts
-    this.#after = after
-    this.#schedule()
+    this.stop = repeatedly(after, INTERVAL, () => this.#look())
   }
 
   /** By how much the store's clock is ahead, in seconds. */
@@ -127,21 +125,13 @@ export class ClockDrift {
     return (store.now() + (offset.doubt ?? 0) - machine.now()) / 1000
   }
 
-  stop(): void {
-    this.#cancel()
-  }
-
-  #look(): void {
+  #look(): number {
     const isFar = Math.abs(this.seconds) * 1000 > WORTH_TELLING
     if (isFar && !this.#isLogged)
       this.#parts.recorder.note('warn', 'clock_differs_from_store', {
         seconds: Number(this.seconds.toFixed(1)),
       })
     this.#isLogged = isFar
-    this.#schedule()
-  }
-
-  #schedule(): void {
-    this.#cancel = this.#after(INTERVAL, () => this.#look())
+    return INTERVAL
   }
 }

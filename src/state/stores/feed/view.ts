@@ -1,5 +1,11 @@
 import type { View } from '../../../base/contracts/records/store.ts'
-import { type After, after as systemAfter, type Clock, systemClock } from '../../../base/kernel/clock.ts'
+import {
+  type After,
+  after as systemAfter,
+  type Clock,
+  repeatedly,
+  systemClock,
+} from '../../../base/kernel/clock.ts'
 import { Fault } from '../../../base/kernel/faults.ts'
 import type { ClockOffset } from '../../../base/kernel/store-clock.ts'
 import type { ChangeFeed } from './change-feed.ts'
@@ -49,8 +55,7 @@ export class FeedView implements View {
   #monotonic: number
   #isOutdated = false
   #settling: Promise<void> | undefined
-  #cancel: () => void = () => undefined
-  #stopped = false
+  readonly stop: () => void
 
   constructor(parts: ViewParts) {
     this.#parts = parts
@@ -58,7 +63,7 @@ export class FeedView implements View {
     this.#after = parts.after ?? systemAfter
     this.#wall = this.#machine.now()
     this.#monotonic = this.#machine.monotonic()
-    this.#schedule()
+    this.stop = repeatedly(this.#after, INTERVAL, () => this.#tick())
   }
 
   get isOutdated(): boolean {
@@ -91,26 +96,17 @@ export class FeedView implements View {
     })
   }
 
-  stop(): void {
-    this.#stopped = true
-    this.#cancel()
-  }
-
   /** While the store lacks rules that this process knows, another one may not know them. */
   #isCurrent(): boolean {
     const { feed } = this.#parts
     return feed.age <= CURRENT && !feed.isBehind
   }
 
-  #schedule(): void {
-    if (!this.#stopped) this.#cancel = this.#after(INTERVAL, () => this.#tick())
-  }
-
-  #tick(): void {
+  #tick(): number {
     // Calls that arrive before the reading has ended wait for it, as those do that came before this timer.
     if (this.isSettled() && this.#machine.monotonic() - this.#monotonic < PAUSE) this.#look()
     else void this.settle()
-    this.#schedule()
+    return INTERVAL
   }
 
   /** A process that is paused while it reads, reads once more: the answer may be one from before the pause. */
