@@ -78,18 +78,12 @@ export const identityDoor =
     const { target } = exchange
     const endpoint = target instanceof Fault ? undefined : endpointAt(target.path, endpoints)
     return endpoint === undefined
-      ? (answerPerson(exchange, identity) ?? elsewhere(exchange))
+      ? (answerUnknownPath(exchange, identity) ?? elsewhere(exchange))
       : withStoreBudget(() => answerAt(endpoint, exchange, dependencies), dependencies.store.patience)
   }
 
 const endpointAt = (path: string, endpoints: Identity['endpoints']): Endpoint | undefined =>
   endpoints.get(path) ?? (resourceAt(path) === undefined ? undefined : endpoints.get(RESOURCE_PATH))
-
-function answerPerson(exchange: Exchange, identity: Identity): Answer | undefined {
-  const answer = answerUnknownPath(exchange, identity)
-  if (answer !== undefined) record(exchange, identity.dependencies, new Fault('outside'), answer.status)
-  return answer
-}
 
 const API = 'api'
 
@@ -107,7 +101,9 @@ function answerUnknownPath(exchange: Exchange, { dependencies, links }: Identity
     applications: theme.at('/connect/applications'),
     links,
   })
-  return pageAnswer(theme, page, { ...dependencies.transport, Vary: 'Accept' })
+  const answer = pageAnswer(theme, page, { ...dependencies.transport, Vary: 'Accept' })
+  record(exchange, dependencies, new Fault('outside'), answer.status)
+  return answer
 }
 
 async function answerAt(

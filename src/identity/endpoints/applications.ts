@@ -19,10 +19,14 @@ import { consentWithdrawn, loginEnded, sessionRevoked, took } from '../steps/rec
 import { formParameters, readFields, readQueryFields } from '../steps/read-form.ts'
 
 async function withdrawConsent(
-  consent: Consent,
+  key: string,
+  { user }: Login,
   exchange: Exchange,
   dependencies: StepDependencies,
 ): Promise<void> {
+  const consent = await dependencies.consents.find(key)
+  // A consent of another user counts as one that does not exist.
+  if (consent?.subject !== user.subject) return
   const families = await endConsent(consent, dependencies, { via: 'withdrawn by the user' })
   await took(consentWithdrawn(exchange, consent, families), dependencies)
   const { business, client, subject } = consent
@@ -111,18 +115,6 @@ function sayGoodbye({ cookie, theme }: StepDependencies, everywhere: boolean): A
   return pageAnswer(theme, page, { 'Set-Cookie': cookie.clear() })
 }
 
-async function withdraw(
-  key: string,
-  { user }: Login,
-  exchange: Exchange,
-  dependencies: StepDependencies,
-): Promise<Done> {
-  const consent = await dependencies.consents.find(key)
-  // A consent of another user counts as one that does not exist.
-  if (consent?.subject === user.subject) await withdrawConsent(consent, exchange, dependencies)
-  return 'withdrawn'
-}
-
 async function answerForm(
   { exchange }: Arrived,
   login: Login,
@@ -133,7 +125,10 @@ async function answerForm(
   const over = (done: Done): Answer => seeOther(dependencies.theme.at(`${PATH}?done=${done}`))
   if (!isOwnForm(exchange, params.get('csrf'), browser, dependencies)) return over('expired')
   const consent = params.get('withdraw')
-  if (consent !== undefined) return over(await withdraw(consent, login, exchange, dependencies))
+  if (consent !== undefined) {
+    await withdrawConsent(consent, login, exchange, dependencies)
+    return over('withdrawn')
+  }
   const session = params.get('end')
   const everywhere = params.has('everywhere')
   if (session === undefined && !everywhere) return seeOther(dependencies.theme.at(PATH))

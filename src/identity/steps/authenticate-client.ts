@@ -99,7 +99,10 @@ const byBody: Authenticate = async (params, where) => {
 const byName: Authenticate = async (params, { dependencies }) => {
   const id = params.get('client_id')
   if (id === undefined) throw failed('no credentials')
-  return findPublic(id, dependencies)
+  const client = await orUnavailable(dependencies.people.findClient(id))
+  const isPublic = client?.authentication.includes('none') === true
+  if (!isPublic) throw failed('no such public client, or one that has a secret')
+  return client
 }
 
 const AUTHENTICATE = {
@@ -107,13 +110,6 @@ const AUTHENTICATE = {
   client_secret_post: byBody,
   none: byName,
 } as const satisfies Record<Exclude<ClientAuthMethod, 'private_key_jwt'>, Authenticate>
-
-async function findPublic(id: string, { people }: StepDependencies): Promise<Client> {
-  const client = await orUnavailable(people.findClient(id))
-  const isPublic = client?.authentication.includes('none') === true
-  if (!isPublic) throw failed('no such public client, or one that has a secret')
-  return client
-}
 
 /** A secret to compare with one hash. `client` is undefined if the comparison is made only to take as long. */
 interface Trial extends ClientPair {
