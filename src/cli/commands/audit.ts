@@ -44,7 +44,7 @@ function readAudited(config: string | undefined, terminal: Terminal): AuditedCon
     writeReport(file, problems, terminal)
     return undefined
   }
-  const plan = planAudit(configuration.audit, configuration.data, isSidecar(configuration))
+  const plan = planAudit(configuration)
   if (plan !== undefined) return { configuration, plan }
   terminal.stderr.write(`postern: ${file}: no audit trail is kept — see \`audit.enabled\`\n`)
   return undefined

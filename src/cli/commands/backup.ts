@@ -2,7 +2,6 @@ import { resolve } from 'node:path'
 import { planAudit } from '../../state/audit/format/schema.ts'
 import { printJson, type Terminal } from '../../operate/operation/terminal.ts'
 import { EXIT } from '../../operate/operation/verb.ts'
-import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import { backUpSqlite } from '../../state/stores/read-store.ts'
 import { sqliteFile } from '../../state/stores/schema.ts'
 import { StoreError } from '../../state/stores/link/store-error.ts'
@@ -57,8 +56,8 @@ export const backupCommand = commandOf(BACKUP, {
         change: { file: resolve(file) },
       } as const
       const order = { configuration, options: values, terminal, opensData: true }
-      const { data, audit } = configuration
-      const plan = planAudit(audit, data, isSidecar(configuration))
+      const { data } = configuration
+      const plan = planAudit(configuration)
       const trail = plan && resolve(plan.folder)
       const work = (): number => copy({ data, trail, file, json: values.json === true }, terminal)
       return recorded(order, act, () => Promise.resolve(work()))

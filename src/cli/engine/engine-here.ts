@@ -11,7 +11,6 @@ import { requireRight, performerOf } from '../../operate/operation/perform.ts'
 import { LINES, linesOf } from '../../operate/operation/remote.ts'
 import type { Terminal } from '../../operate/operation/terminal.ts'
 import type { Configuration } from '../../operate/settings/configuration.ts'
-import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import { OperatedHere, type TrailHere } from '../../serve/start/operate-here.ts'
 import { StoreError } from '../../state/stores/link/store-error.ts'
 import { writeReport } from '../line/command.ts'
@@ -37,8 +36,7 @@ export interface HerePurpose {
 
 /** The trail of a command, under the lock that it has. Where none is kept, the lock is that of the data folder. */
 function trailOf({ configuration, lock }: HerePurpose): TrailHere {
-  const { audit, data } = configuration
-  const isKept = planAudit(audit, data, isSidecar(configuration)) !== undefined
+  const isKept = planAudit(configuration) !== undefined
   if (lock === undefined) return 'none'
   if ('unrecorded' in lock) return { unopened: lock.unrecorded }
   return isKept ? lock : 'none'

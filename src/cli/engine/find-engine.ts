@@ -18,7 +18,6 @@ import { OperationError } from '../../operate/operation/errors.ts'
 import type { SharedOperation } from '../../operate/operation/operation.ts'
 import type { Terminal, WaitClock } from '../../operate/operation/terminal.ts'
 import { type Configuration, readDataFolder } from '../../operate/settings/configuration.ts'
-import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import type { CallOptions } from '../line/call-options.ts'
 import { configurationFile, writeReport } from '../line/command.ts'
 import { type Engine, type LockHere, NothingDone, type CommandPurpose, remoteEngine } from './engine.ts'
@@ -64,7 +63,7 @@ function readGround({ config, data }: CallOptions, terminal: Terminal): Ground {
   const folder = configuration && isKnown('data') ? configuration.data : readDataFolder(file, terminal.env)
   const plan =
     configuration && folder !== undefined && isKnown('audit') && isKnown('issuers')
-      ? planAudit(configuration.audit, folder, isSidecar(configuration))
+      ? planAudit({ ...configuration, data: folder })
       : undefined
   return { file, configuration, problems, data: folder, trail: plan?.folder }
 }

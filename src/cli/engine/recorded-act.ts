@@ -9,7 +9,6 @@ import { expiredOperator, hasRight, refusedOperator } from '../../operate/operat
 import type { Terminal } from '../../operate/operation/terminal.ts'
 import { EXIT } from '../../operate/operation/verb.ts'
 import type { Configuration } from '../../operate/settings/configuration.ts'
-import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import { type CallOptions, checkedReason, operatorName, ownToken } from '../line/call-options.ts'
 import { operatorHere, refuseOtherUser } from './operator-here.ts'
 
@@ -38,10 +37,10 @@ export async function recorded(
   work: () => Promise<number>,
 ): Promise<number> {
   const { configuration, options, terminal, opensData = false } = order
-  const { audit, data } = configuration
+  const { data } = configuration
   const reason = checkedReason(options)
   const own = ownToken(options, terminal)
-  const isKept = planAudit(audit, data, isSidecar(configuration)) !== undefined
+  const isKept = planAudit(configuration) !== undefined
   let operator: Operator
   try {
     if (isKept || opensData) refuseOtherUser(data)

@@ -41,7 +41,7 @@ async function marksOf(store: ServiceContext['store']): Promise<readonly MarkSta
 export function statusOf(service: ServiceContext): Promise<Status> {
   const { version, startedAt, clock, file, loads, maintenance, readings, readiness } = service
   const configuration = service.configuration()
-  const { store, data, audit } = configuration
+  const { store, data } = configuration
   const sidecar = isSidecar(configuration)
   const onDisk = !sidecar && store.kind === 'sqlite'
   return readStatus({
@@ -51,7 +51,7 @@ export function statusOf(service: ServiceContext): Promise<Status> {
     sidecar,
     storeKind: sidecar ? 'memory' : store.kind,
     storeSize: () => (onDisk ? sizeOnDisk(data) : Promise.resolve(undefined)),
-    auditKept: planAudit(audit, data, sidecar) !== undefined,
+    auditKept: planAudit(configuration) !== undefined,
     now: () => clock.now(),
     readings,
     readiness,

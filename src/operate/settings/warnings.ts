@@ -153,8 +153,7 @@ export function warnOfUnrecordedChanges(
   for (const { path, operation } of operations)
     if (operation.audit === 'none') problems.warn([...path, 'audit'], warningOf(operation))
   const needs = operations.filter((each) => needsRecord(each, upgrade))
-  const { audit, data } = configuration
-  if (needs.length > 0 && planAudit(audit, data, isSidecar(configuration)) === undefined)
+  if (needs.length > 0 && planAudit(configuration) === undefined)
     problems.warn(
       ['audit'],
       `is off: ${needs.length} operation${needs.length > 1 ? 's' : ''} would leave a record of each call`,

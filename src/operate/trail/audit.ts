@@ -277,10 +277,8 @@ const asking =
     trail === undefined ? NO_TRAIL : question(trail, request)
 
 /** Why there is no trail to ask, for a configuration. */
-const unfit = ({ audit, data, issuers }: Configuration): string | undefined =>
-  planAudit(audit, data, issuers.length > 0) === undefined
-    ? 'no audit trail is kept — see `audit.enabled`'
-    : undefined
+const unfit = (configuration: Configuration): string | undefined =>
+  planAudit(configuration) === undefined ? 'no audit trail is kept — see `audit.enabled`' : undefined
 
 const QUESTION = { method: 'GET', needs: 'audit', namesPeople: true } as const
 

@@ -35,7 +35,7 @@ export interface Measures {
  */
 export const openMeasures = (configuration: Configuration, name?: string): Measures => {
   const sidecar = isSidecar(configuration)
-  const audit = planAudit(configuration.audit, configuration.data, sidecar) !== undefined
+  const audit = planAudit(configuration) !== undefined
   const load = name === undefined ? undefined : new ProcessLoad(name)
   const metrics = compileProcessMetrics(sidecar ? [] : STORE_VERBS, audit, load)
   const gauges = new GaugeSources()

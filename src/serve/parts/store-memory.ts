@@ -104,11 +104,11 @@ function changeText({ event, on, time }: AuditRow): string {
 
 /** The acts since a time that have changed something, oldest first. A trail that cannot be read tells nothing. */
 async function laterInTrail(
-  { audit, data, ...others }: Configuration,
+  configuration: Configuration,
   from: number,
   recorder: Pick<Recorder, 'note'>,
 ): Promise<readonly AuditRow[]> {
-  const plan = planAudit(audit, data, isSidecar(others))
+  const plan = planAudit(configuration)
   if (plan === undefined) return []
   const query: AuditQuery = { events: EVENTS, from, outcome: 'success' }
   const { queryTrail } = await import('../../state/audit/read/read-trail.ts')

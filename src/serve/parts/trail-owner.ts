@@ -24,7 +24,6 @@ import {
 import { after as systemAfter } from '../../base/kernel/clock.ts'
 import type { WorkerMessages } from '../../base/contracts/processes/worker-pool.ts'
 import type { Configuration } from '../../operate/settings/configuration.ts'
-import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 
 type TrailOwnerParts = Omit<TrailParts, 'bodyKey' | 'announced'> &
   Pick<SignerParts, 'anchorFailed' | 'linger'> & {
@@ -75,7 +74,7 @@ async function openOwner(
   configuration: Configuration,
   parts: TrailOwnerParts,
 ): Promise<TrailOwner | undefined> {
-  const planned = planAudit(configuration.audit, configuration.data, isSidecar(configuration))
+  const planned = planAudit(configuration)
   if (planned === undefined) return undefined
   const timeout = Math.max(planned.timeout, parts.here === true ? COMMAND_TIMEOUT : 0)
   const plan = { ...planned, timeout }

@@ -55,7 +55,7 @@ function describedApi(
 }
 
 function limitsOf(configuration: Configuration): Limits {
-  const { load, backends, audit, data } = configuration
+  const { load, backends } = configuration
   const { rate, byId } = load.clients
   return {
     clientRate: rate !== undefined || Object.values(byId).some((own) => own.rate !== undefined),
@@ -63,7 +63,7 @@ function limitsOf(configuration: Configuration): Limits {
     shedding: load.shedding.delay > 0,
     severalBackends: Object.keys(backends).length > 1,
     proofs: takesProofs(configuration),
-    audited: planAudit(audit, data, isSidecar(configuration)) !== undefined,
+    audited: planAudit(configuration) !== undefined,
   }
 }
 

@@ -195,7 +195,7 @@ export async function openAuditTrail(
   configuration: Configuration,
   parts: Omit<TrailParts, 'bodyKey' | 'announced'>,
 ): Promise<OpenTrail | undefined> {
-  const plan = planAudit(configuration.audit, configuration.data, isSidecar(configuration))
+  const plan = planAudit(configuration)
   if (plan === undefined) return undefined
   await prepareAuditFolder(plan.folder, configuration.dataGroup)
   const keys = await openAuditKeys(plan.folder)

@@ -36,7 +36,7 @@ export function announceService(
 
 /** Throws the system's error if that cannot be written. */
 export function tellWhereTrailIs(configuration: Configuration): void {
-  const plan = planAudit(configuration.audit, configuration.data, isSidecar(configuration))
+  const plan = planAudit(configuration)
   if (plan !== undefined && !isSidecar(configuration)) pointToTrail(resolve(configuration.data), plan.folder)
 }
 
@@ -76,11 +76,8 @@ export function openAdmin(
 }
 
 /** The count of abandoned intents belongs to this process only from when it holds the lock of the trail. */
-export function queriedTrail(
-  { data, ...configuration }: Configuration,
-  owner: TrailOwner,
-): ServiceContext['trail'] {
-  const plan = planAudit(configuration.audit, data, isSidecar(configuration))
+export function queriedTrail(configuration: Configuration, owner: TrailOwner): ServiceContext['trail'] {
+  const plan = planAudit(configuration)
   const { trail } = owner
   if (plan === undefined || trail === undefined) return undefined
   const reader = noticing(

@@ -212,8 +212,7 @@ export class OperatedHere implements AsyncDisposable {
 
   /** The lock is given back before the files are read, which may take minutes. */
   #queried(trail: CommandTrail): QueriedTrail | undefined {
-    const { audit, data, ...others } = this.#parts.configuration
-    const plan = planAudit(audit, data, isSidecar(others))
+    const plan = planAudit(this.#parts.configuration)
     return (
       plan && {
         async *query({ query }, onProgress) {

@@ -71,10 +71,18 @@ export interface AuditPlan {
   readonly anchors: readonly AnchorPlan[]
 }
 
+/** The sections of a configuration that tell whether a trail is kept, and where. */
+interface AuditSections {
+  readonly audit: AuditConfig
+  readonly data: string
+  /** Only a sidecar has some. */
+  readonly issuers: readonly unknown[]
+}
+
 /** The plan of a configuration's trail; undefined if none is kept. A sidecar writes nothing to disk unless its configuration says where. */
-export function planAudit(config: AuditConfig, data: string, sidecar: boolean): AuditPlan | undefined {
-  const { enabled, folder, durability, timeout, retention, anchors } = config
-  if (enabled === false || (sidecar && folder === undefined)) return undefined
+export function planAudit({ audit, data, issuers }: AuditSections): AuditPlan | undefined {
+  const { enabled, folder, durability, timeout, retention, anchors } = audit
+  if (enabled === false || (issuers.length > 0 && folder === undefined)) return undefined
   return {
     folder: folder ?? join(data, 'audit'),
     durability,
