@@ -11,7 +11,7 @@ import {
 import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import type { Parties } from '../../operate/settings/parties.ts'
 import { commandOf, configurationFile } from '../line/command.ts'
-import { foundOrRefused, orTellTrouble, readAccess, UnknownName } from './read-access.ts'
+import { foundOrRefused, orTellUnknown, readAccess, UnknownName } from './read-access.ts'
 import { ACCESS } from '../line/tables.ts'
 
 interface Named {
@@ -153,7 +153,7 @@ export const accessCommand = commandOf(ACCESS, {
         { config: file, json },
         terminal,
       )
-    return orTellTrouble(async () => {
+    return orTellUnknown(async () => {
       const read = await readAccess(file, terminal)
       if (read === undefined) return EXIT.refused
       if (isSidecar(read.configuration)) throw new UnknownName(SIDECAR)

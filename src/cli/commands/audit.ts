@@ -23,7 +23,7 @@ import type { Configuration } from '../../operate/settings/configuration.ts'
 import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import { readStoredRecords } from '../../state/stores/read-store.ts'
 import { StoreError } from '../../state/stores/link/store-error.ts'
-import { commandOf, configurationFile, writeReport } from '../line/command.ts'
+import { commandOf, configurationFile, orTellTrouble, writeReport } from '../line/command.ts'
 import { AUDIT, type HASH, type KEY, type VERIFY } from '../line/tables.ts'
 import { SETTINGS } from '../../serve/start/settings.ts'
 
@@ -50,27 +50,17 @@ function readAudited(config: string | undefined, terminal: Terminal): AuditedCon
   return undefined
 }
 
-/** Does the work. Keys that cannot be used are an error on stderr, and the exit code is 1. */
-async function orKeyTrouble(work: () => Promise<number>, { stderr }: Terminal): Promise<number> {
-  try {
-    return await work()
-  } catch (thrown) {
-    if (!(thrown instanceof KeyError)) throw thrown
-    stderr.write(`postern: ${thrown.message}\n`)
-    return EXIT.failed
-  }
-}
-
 /** The public key of the manifest (C12.4.4). */
 function key({ values }: Given<typeof KEY>, terminal: Terminal): number | Promise<number> {
   const audited = readAudited(values.config, terminal)
   if (audited === undefined) return EXIT.refused
-  return orKeyTrouble(async () => {
+  const print = async (): Promise<number> => {
     const { publicPem } = await presentAuditKeys(audited.plan.folder)
     if (values.json === true) printJson({ publicKey: publicPem }, terminal)
     else terminal.stdout.write(publicPem)
     return EXIT.done
-  }, terminal)
+  }
+  return orTellTrouble([KeyError], print, terminal)
 }
 
 interface HashedFile {
@@ -101,7 +91,7 @@ function hash(
   const audited = readAudited(values.config, terminal)
   if (audited === undefined) return EXIT.refused
   const hashed = { folder: audited.plan.folder, file, json: values.json === true }
-  return orKeyTrouble(() => hashFile(hashed, terminal), terminal)
+  return orTellTrouble([KeyError], () => hashFile(hashed, terminal), terminal)
 }
 
 /** The exit codes; those of a script that asks `if postern audit verify`. */

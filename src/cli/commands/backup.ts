@@ -5,7 +5,7 @@ import { EXIT } from '../../operate/operation/verb.ts'
 import { backUpSqlite } from '../../state/stores/read-store.ts'
 import { sqliteFile } from '../../state/stores/schema.ts'
 import { StoreError } from '../../state/stores/link/store-error.ts'
-import { commandOf, configurationFile, writeReport } from '../line/command.ts'
+import { commandOf, configurationFile, orTellTrouble, writeReport } from '../line/command.ts'
 import { recorded } from '../engine/recorded-act.ts'
 import { BACKUP } from '../line/tables.ts'
 import { SETTINGS } from '../../serve/start/settings.ts'
@@ -19,14 +19,9 @@ interface Copy {
   readonly json: boolean
 }
 
+/** @throws StoreError */
 function copy({ data, trail, file, json }: Copy, terminal: Terminal): number {
-  try {
-    backUpSqlite(sqliteFile(data), file)
-  } catch (thrown) {
-    if (!(thrown instanceof StoreError)) throw thrown
-    terminal.stderr.write(`postern: ${thrown.message}\n`)
-    return EXIT.failed
-  }
+  backUpSqlite(sqliteFile(data), file)
   const keys = resolve(data, 'keys')
   if (json) printJson({ file: resolve(file), without: { keys, ...(trail && { trail }) } }, terminal)
   else
@@ -60,7 +55,7 @@ export const backupCommand = commandOf(BACKUP, {
       const plan = planAudit(configuration)
       const trail = plan && resolve(plan.folder)
       const work = (): number => copy({ data, trail, file, json: values.json === true }, terminal)
-      return recorded(order, act, () => Promise.resolve(work()))
+      return recorded(order, act, () => orTellTrouble([StoreError], work, terminal))
     }
     writeReport(path, problems, terminal)
     return EXIT.refused

@@ -5,16 +5,16 @@ import { EXIT } from '../../operate/operation/verb.ts'
 import { countWorkers } from '../../base/contracts/processes/worker-pool.ts'
 import { type Diagnosis, diagnosisLine, fine } from '../../base/kernel/diagnosis.ts'
 import type { Compared } from './check-expectations.ts'
-import { commandOf, configurationFile, writeReport } from '../line/command.ts'
-import { orStoreTrouble } from './read-access.ts'
+import { commandOf, configurationFile, orTellTrouble, writeReport } from '../line/command.ts'
+import { StoreError } from '../../state/stores/link/store-error.ts'
 import { CHECK } from '../line/tables.ts'
 import { SETTINGS } from '../../serve/start/settings.ts'
 import { checkConfiguration, loadConfiguration } from '../../operate/settings/check-configuration.ts'
 
 /** `postern check [FILE]`: reports the problems of a file. The exit code is 2 if `serve` would refuse it. */
 export const checkCommand = commandOf(CHECK, {
-  '': ({ positionals: [named], values }, terminal) =>
-    orStoreTrouble(async () => {
+  '': ({ positionals: [named], values }, terminal) => {
+    const check = async (): Promise<number> => {
       const file = configurationFile(named, terminal)
       const { connect = false, expect, json = false, strict = false } = values
       const problems = await checkConfiguration(SETTINGS, file, terminal.env, strict)
@@ -31,7 +31,9 @@ export const checkCommand = commandOf(CHECK, {
       const isUnfit = store?.some(({ level }) => level === 'error') === true
       if (problems.failed) return EXIT.refused
       return found.code === EXIT.done && (isWarned || isUnfit) ? EXIT.failed : found.code
-    }, terminal),
+    }
+    return orTellTrouble([StoreError], check, terminal)
+  },
 })
 
 /** Findings of an attempt to connect to the store. */

@@ -7,9 +7,10 @@ import { accessChangeText } from '../../operate/service/configuration.ts'
 import { type AccessChange, accessOf, compareAccess } from '../../operate/settings/access.ts'
 import { loadConfiguration } from '../../operate/settings/check-configuration.ts'
 import type { Configuration } from '../../operate/settings/configuration.ts'
+import { StoreError } from '../../state/stores/link/store-error.ts'
 import { SETTINGS } from '../../serve/start/settings.ts'
-import { writeReport } from '../line/command.ts'
-import { orStoreTrouble, readStoredPeople } from './read-access.ts'
+import { orTellTrouble, writeReport } from '../line/command.ts'
+import { readStoredPeople } from './read-access.ts'
 
 interface Read {
   readonly file: string
@@ -53,12 +54,13 @@ export async function showAccessChange(
   const before = read(old, terminal)
   const after = read(next, terminal)
   if (before === undefined || after === undefined) return EXIT.refused
-  return orStoreTrouble(async () => {
+  const show = async (): Promise<number> => {
     const changes = await compare(before, after, terminal)
     if (changes === undefined) return EXIT.refused
     const { gained, lost } = changes
     if (json) printJson({ gained, lost }, terminal)
     else terminal.stdout.write(accessChangeText({ gained, lost }))
     return EXIT.done
-  }, terminal)
+  }
+  return orTellTrouble([StoreError], show, terminal)
 }

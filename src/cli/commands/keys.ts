@@ -3,7 +3,6 @@ import type { Store } from '../../base/contracts/records/store.ts'
 import { resealValues, sealedValues } from '../../identity/directory/records/values.ts'
 import { epochSeconds } from '../../base/kernel/clock.ts'
 import { Fault } from '../../base/kernel/faults.ts'
-import { messageOf } from '../../base/kernel/thrown.ts'
 import { examineKeys } from '../../identity/keys/signing/examine-keys.ts'
 import { KeyError } from '../../base/kernel/key-error.ts'
 import { type Diagnosis, diagnosisLine, failing } from '../../base/kernel/diagnosis.ts'
@@ -14,7 +13,7 @@ import type { Configuration } from '../../operate/settings/configuration.ts'
 import { OpenedKeys } from '../../serve/parts/key-plan.ts'
 import { StoreError } from '../../state/stores/link/store-error.ts'
 import type { CallOptions } from '../line/call-options.ts'
-import { commandOf, configurationFile, writeReport } from '../line/command.ts'
+import { commandOf, configurationFile, orTellTrouble, writeReport } from '../line/command.ts'
 import { recorded } from '../engine/recorded-act.ts'
 import { KEYS } from '../line/tables.ts'
 import { SETTINGS } from '../../serve/start/settings.ts'
@@ -96,14 +95,11 @@ const onKeys =
       writeReport(path, problems, terminal)
       return EXIT.refused
     }
-    try {
+    const work = async (): Promise<number> => {
       await using keys = await OpenedKeys.open(configuration, reads)
       return await action({ options, configuration, keys, terminal })
-    } catch (thrown) {
-      if (![KeyError, StoreError, Fault].some((kind) => thrown instanceof kind)) throw thrown
-      terminal.stderr.write(`postern: ${messageOf(thrown)}\n`)
-      return EXIT.failed
     }
+    return orTellTrouble([KeyError, StoreError, Fault], work, terminal)
   }
 
 export const keysCommand = commandOf(KEYS, { doctor: onKeys(doctor, true), rewrap: onKeys(rewrap, false) })

@@ -17,7 +17,7 @@ import {
 import type { Configuration } from '../../operate/settings/configuration.ts'
 import { compileUnopened, type ListedOperation, type Parties } from '../../operate/settings/parties.ts'
 import { SETTINGS } from '../../serve/start/settings.ts'
-import { orTellTrouble, readAccess, type ReadAccess, UnknownName } from './read-access.ts'
+import { orTellUnknown, readAccess, type ReadAccess, UnknownName } from './read-access.ts'
 
 const nameOf = ({ area, action }: ListedOperation): string => `${area}/${action}`
 
@@ -124,7 +124,7 @@ export const showNeededScopes = (
   { config, json }: { readonly config: string; readonly json: boolean },
   terminal: Terminal,
 ): Promise<number> =>
-  orTellTrouble(async () => {
+  orTellUnknown(async () => {
     const read = await readAccess(config, terminal)
     if (read === undefined) return EXIT.refused
     const operations = operationsAt(method, path, read)

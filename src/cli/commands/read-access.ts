@@ -29,7 +29,7 @@ import {
 } from '../../operate/settings/parties.ts'
 import { readStoredRecords } from '../../state/stores/read-store.ts'
 import { StoreError } from '../../state/stores/link/store-error.ts'
-import { writeReport } from '../line/command.ts'
+import { orTellTrouble, writeReport } from '../line/command.ts'
 import { hasPeopleElsewhere, SETTINGS } from '../../serve/start/settings.ts'
 import { loadConfiguration } from '../../operate/settings/check-configuration.ts'
 
@@ -67,17 +67,6 @@ export async function readStoredPeople(
   }
   stderr.write(`postern: there is no store to read. ${none}\n`)
   return NOTHING_STORED
-}
-
-/** Does the work. A store that cannot be read is an error on stderr, and the exit code is 1. */
-export async function orStoreTrouble(work: () => Promise<number>, { stderr }: Terminal): Promise<number> {
-  try {
-    return await work()
-  } catch (thrown) {
-    if (!(thrown instanceof StoreError)) throw thrown
-    stderr.write(`postern: ${thrown.message}\n`)
-    return EXIT.failed
-  }
 }
 
 /** A name that the configuration and the store do not have. The message goes to stderr, and the exit code is 2. */
@@ -130,14 +119,5 @@ async function partiesOf(
 }
 
 /** Runs what throws UnknownName or StoreError, and tells it. */
-export function orTellTrouble(work: () => Promise<number>, terminal: Terminal): Promise<number> {
-  return orStoreTrouble(async () => {
-    try {
-      return await work()
-    } catch (thrown) {
-      if (!(thrown instanceof UnknownName)) throw thrown
-      terminal.stderr.write(`postern: ${thrown.message}\n`)
-      return EXIT.refused
-    }
-  }, terminal)
-}
+export const orTellUnknown = (work: () => Promise<number>, terminal: Terminal): Promise<number> =>
+  orTellTrouble([StoreError], () => orTellTrouble([UnknownName], work, terminal, EXIT.refused), terminal)

@@ -2,13 +2,13 @@
 import type { SeenNode } from '../../base/contracts/records/store.ts'
 import { systemClock } from '../../base/kernel/clock.ts'
 import { KeyError } from '../../base/kernel/key-error.ts'
-import { printJson, type Terminal } from '../../operate/operation/terminal.ts'
+import { printJson, rowLines, type Terminal } from '../../operate/operation/terminal.ts'
 import { EXIT } from '../../operate/operation/verb.ts'
 import type { Configuration } from '../../operate/settings/configuration.ts'
 import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import type { StoreConfig } from '../../state/stores/schema.ts'
 import { StoreError } from '../../state/stores/link/store-error.ts'
-import { commandOf, configurationFile, writeReport } from '../line/command.ts'
+import { commandOf, configurationFile, orTellTrouble, writeReport } from '../line/command.ts'
 import { recorded } from '../engine/recorded-act.ts'
 import { MIGRATE, NODES } from '../line/tables.ts'
 import { SETTINGS } from '../../serve/start/settings.ts'
@@ -38,13 +38,7 @@ export async function onSharedStore(
     terminal.stderr.write(`postern: ${file}: the store is ${kind}: only one of kind postgres is shared\n`)
     return EXIT.refused
   }
-  try {
-    return await work({ configuration, store })
-  } catch (thrown) {
-    if (!(thrown instanceof StoreError || thrown instanceof KeyError)) throw thrown
-    terminal.stderr.write(`postern: ${thrown.message}\n`)
-    return EXIT.failed
-  }
+  return orTellTrouble([StoreError, KeyError], () => work({ configuration, store }), terminal)
 }
 
 /** `postern migrate`: makes the tables, or brings them to the version that this Postern knows. */
@@ -137,7 +131,7 @@ const HEADINGS = [
   'CLOCK',
   'FEED',
   'SEEN',
-] as const
+]
 
 function nodesText(nodes: readonly SeenNode[], now: number): string {
   if (nodes.length === 0) return 'no node was seen within the last hour\n'
@@ -155,15 +149,5 @@ function nodesText(nodes: readonly SeenNode[], now: number): string {
     `${(node.feedAge / 1000).toFixed(1)} s`,
     `${Math.max(0, Math.round((now - node.seenAt) / 1000))} s ago`,
   ])
-  const all = [[...HEADINGS], ...rows]
-  const widths = HEADINGS.map((_, at) => Math.max(...all.map((row) => row[at]?.length ?? 0)))
-  return all
-    .map(
-      (row) =>
-        `${row
-          .map((cell, at) => cell.padEnd(widths[at] ?? 0))
-          .join('  ')
-          .trimEnd()}\n`,
-    )
-    .join('')
+  return rowLines(HEADINGS, rows).join('')
 }

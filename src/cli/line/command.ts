@@ -59,6 +59,22 @@ export function writeReport(file: string, problems: Problems, { stderr }: Termin
   if (counts.length > 0) stderr.write(`${reportText(problems)}${file}: ${counts.join(', ')}\n`)
 }
 
+/** Does the work. An error of these kinds becomes a line on stderr and an exit code. */
+export async function orTellTrouble(
+  kinds: readonly (abstract new (...args: never) => Error)[],
+  work: () => number | Promise<number>,
+  { stderr }: Terminal,
+  code: number = EXIT.failed,
+): Promise<number> {
+  try {
+    return await work()
+  } catch (thrown) {
+    if (!(thrown instanceof Error && kinds.some((kind) => thrown instanceof kind))) throw thrown
+    stderr.write(`postern: ${thrown.message}\n`)
+    return code
+  }
+}
+
 /**
  * Does the work of a command that prints. Standard output that cannot be written (a full disk) is an error, with an exit code
  * that is never that of an answer. A reader that has seen enough (`| head`) changes nothing.
