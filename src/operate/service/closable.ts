@@ -10,7 +10,7 @@ import { type SwitchProblem, switchProblems } from '../../gateway/maintenance/sc
 import type { MaintenanceSwitch } from '../../gateway/maintenance/switch.ts'
 import { closableNames, type Configuration } from '../settings/configuration.ts'
 import { FAMILIES } from '../watch/metrics/families.ts'
-import { mergeReadings } from '../watch/metrics/gauges.ts'
+import { valuesByLabel } from '../watch/metrics/gauges.ts'
 import type { ServiceContext } from '../operation/context.ts'
 import type { GaugeReading } from '../../base/contracts/processes/reports.ts'
 
@@ -77,9 +77,8 @@ async function openBusinesses(store: StoredIdentities): Promise<readonly string[
 /** Open websockets by backend. */
 function openWebsockets(readings: readonly GaugeReading[]): Readonly<Record<string, number>> {
   const { tunnelsOpen } = FAMILIES
-  const open = mergeReadings(
+  return valuesByLabel(
     tunnelsOpen,
     readings.filter(({ name }) => name === tunnelsOpen.name),
   )
-  return Object.fromEntries(open.map(({ labels, value }) => [labels[0] ?? '', value]))
 }

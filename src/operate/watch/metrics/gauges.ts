@@ -50,3 +50,10 @@ export function mergeReadings(
   }
   return [...merged.values()]
 }
+
+/** The values of a family by its first label. `readings`: of this family. */
+export const valuesByLabel = (
+  family: GaugeFamily,
+  readings: readonly GaugeReading[],
+): Readonly<Record<string, number>> =>
+  Object.fromEntries(mergeReadings(family, readings).map(({ labels, value }) => [labels[0] ?? '', value]))
