@@ -26,6 +26,8 @@ import {
   type CommandSession,
   textSchema,
   WHO,
+  flagSchema,
+  textsSchema,
 } from '../operation/operation.ts'
 import { readArgument, type Terminal } from '../operation/terminal.ts'
 import { EXIT, type Options, UsageError } from '../operation/verb.ts'
@@ -61,11 +63,9 @@ const CALL: Members = {
   scope: textSchema(
     'With `client`: what is asked for. Default: the default scope of the client, else all that it may have.',
   ),
-  sent: {
-    type: 'boolean',
-    description:
-      'Whether to show what the service would be sent for a call that is let in. It takes the right `administer`.',
-  },
+  sent: flagSchema(
+    'Whether to show what the service would be sent for a call that is let in. It takes the right `administer`.',
+  ),
 }
 
 const ANSWER: Schema = {
@@ -91,8 +91,8 @@ const ANSWER: Schema = {
           clause: textSchema('Its clause of the protocol.'),
           title: textSchema('What must hold.'),
           verdict: { enum: ['passed', 'failed', 'not reached', 'unknown'] },
-          wouldFailToo: { type: 'boolean', description: 'Behind the first failure.' },
-          enforced: { type: 'boolean', description: 'False where a report-only area only reports it.' },
+          wouldFailToo: flagSchema('Behind the first failure.'),
+          enforced: flagSchema('False where a report-only area only reports it.'),
           reason: textSchema('Why it failed, as the log and the metrics name it.'),
           facts: { type: 'object', description: 'What was found.' },
           words: textSchema('The same in a sentence.'),
@@ -111,8 +111,8 @@ const SENT: Schema = {
   properties: {
     method: textSchema('Of the request.'),
     url: textSchema('Where it goes; of several targets, the first.'),
-    others: { type: 'array', items: { type: 'string' }, description: 'The same at the other targets.' },
-    headers: { type: 'array', items: { type: 'string' }, description: '`name: value`, as they are sent.' },
+    others: textsSchema('The same at the other targets.'),
+    headers: textsSchema('`name: value`, as they are sent.'),
     body: textSchema('The body, as text. Absent if there is none.'),
     bodyBase64: textSchema('In place of `body`, where it is no text.'),
     refusal: { type: 'object', description: 'status, code, text, reason.' },
@@ -350,7 +350,7 @@ const THEN: Schema = {
     },
     accept: textSchema('Its Accept.'),
     contentType: textSchema('Its Content-Type.'),
-    websocket: { type: 'boolean', description: 'Whether it asked for a websocket.' },
+    websocket: flagSchema('Whether it asked for a websocket.'),
     traceId: textSchema('Of W3C Trace Context: that of the call to the service, else that of the client.'),
     version: {
       type: 'integer',
@@ -363,7 +363,7 @@ const DIFFERENCE = members(
   {
     then: textSchema('`let in`, or the reason of the refusal.'),
     now: textSchema('The same of now, or `unknown`.'),
-    same: { type: 'boolean', description: 'Absent if it is not known what would be decided now.' },
+    same: flagSchema('Absent if it is not known what would be decided now.'),
     words: textSchema('For people.'),
   },
   ['then', 'now', 'words'],

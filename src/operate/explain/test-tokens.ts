@@ -16,6 +16,7 @@ import {
   type CommandSession,
   textSchema,
   WHO,
+  textsSchema,
 } from '../operation/operation.ts'
 import { EXIT, type Options, UsageError, type Values } from '../operation/verb.ts'
 
@@ -49,11 +50,7 @@ const issuedSchema = members(
     target: textSchema('Its target, such as `target:b/ACME`. Absent if it has none.'),
     business: textSchema('The code of the business of its target.'),
     fund: textSchema('The code of the fund of its target.'),
-    dropped: {
-      type: 'array',
-      items: { type: 'string' },
-      description: 'Values that were asked for and not granted.',
-    },
+    dropped: textsSchema('Values that were asked for and not granted.'),
     api: textSchema('The URL of the API, which takes it.'),
   },
   ['token', 'id', 'expiresIn', 'client', 'scope', 'dropped', 'api'],

@@ -181,6 +181,17 @@ export const textSchema = (description: string, more: Schema = {}): Schema => ({
 
 export const count = (description: string): Schema => ({ type: 'integer', minimum: 0, description })
 
+export const flagSchema = (description: string): Schema => ({ type: 'boolean', description })
+
+export const listSchema = (items: Schema, description: string): Schema => ({
+  type: 'array',
+  items,
+  description,
+})
+
+/** The schema of a list of texts. */
+export const textsSchema = (description: string): Schema => listSchema({ type: 'string' }, description)
+
 /** The schema of an object. Members that it does not name are refused. */
 export const members = (properties: Members, required: readonly string[] = []): Schema => ({
   type: 'object',
@@ -204,7 +215,7 @@ export function whoMember({ query = {}, body }: OperationFacts): 'by' | 'claimed
 export const problemsSchema = members(
   {
     error: textSchema('What is wrong.'),
-    problems: { type: 'array', items: { type: 'string' }, description: 'Each problem, for people.' },
+    problems: textsSchema('Each problem, for people.'),
   },
   ['error', 'problems'],
 )
@@ -219,26 +230,19 @@ export const made = (body: unknown, path: string, tag: string): AdminAnswer => (
   location: path,
 })
 
+const refusal =
+  (status: number) =>
+  (error: string, problems: readonly string[]): AdminAnswer => ({ status, body: { error, problems } })
+
 /** 409: the request is valid, but the service cannot carry it out in its present state. */
-export const conflict = (error: string, problems: readonly string[]): AdminAnswer => ({
-  status: 409,
-  body: { error, problems },
-})
+export const conflict = refusal(409)
 
 /** 503: what must be recorded cannot be recorded now. */
-export const notNow = (error: string, problems: readonly string[]): AdminAnswer => ({
-  status: 503,
-  body: { error, problems },
-})
+export const notNow = refusal(503)
 
 /** 404: the named thing does not exist. */
-export const notFound = (error: string, problems: readonly string[]): AdminAnswer => ({
-  status: 404,
-  body: { error, problems },
-})
+export const notFound = refusal(404)
 
 /** 400: the request does not fit its schema. */
-export const reject = (problems: readonly string[]): AdminAnswer => ({
-  status: 400,
-  body: { error: 'the request does not fit', problems },
-})
+export const reject = (problems: readonly string[]): AdminAnswer =>
+  refusal(400)('the request does not fit', problems)

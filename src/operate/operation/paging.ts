@@ -1,6 +1,6 @@
 /** Lists that are read page by page, in the order of their keys (C11.5). */
 import type { PageQuery } from '../../base/contracts/records/store.ts'
-import { type Members, members, type Schema, textSchema } from './operation.ts'
+import { type Members, members, type Schema, textSchema, listSchema } from './operation.ts'
 
 /** The most rows of one page, and the rows of one where the request names no number. */
 export const MOST_ROWS = 1000
@@ -36,7 +36,7 @@ export const pageOf = ({
 export const pageSchema = (name: string, row: Schema): Schema =>
   members(
     {
-      [name]: { type: 'array', items: row, description: 'In the order of their keys.' },
+      [name]: listSchema(row, 'In the order of their keys.'),
       next: textSchema('`after` of the next page. Absent after the last row.'),
     },
     [name],

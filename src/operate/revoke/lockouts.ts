@@ -16,6 +16,7 @@ import {
   reject,
   textSchema,
   WHO,
+  listSchema,
 } from '../operation/operation.ts'
 import { UsageError } from '../operation/verb.ts'
 
@@ -54,12 +55,7 @@ const LIST: AdminOperation = {
   namesPeople: true,
   summary: 'Whose logins are slowed down by failures',
   answers: {
-    200: [
-      'Every one',
-      members({ lockouts: { type: 'array', items: lockoutSchema, description: 'The latest first.' } }, [
-        'lockouts',
-      ]),
-    ],
+    200: ['Every one', members({ lockouts: listSchema(lockoutSchema, 'The latest first.') }, ['lockouts'])],
   },
   handle: ({ lockouts }) =>
     ok({ lockouts: lockouts.list().map((each) => ({ ...each, at: new Date(each.at).toISOString() })) }),

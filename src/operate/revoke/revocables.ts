@@ -27,6 +27,8 @@ import {
   type CommandSession,
   textSchema,
   WHO,
+  listSchema,
+  textsSchema,
 } from '../operation/operation.ts'
 import { AFTER, LIMIT, pageBody, pageOf, pageSchema } from '../operation/paging.ts'
 import { confirm, countOf, countOfFamilies, rowLines } from '../operation/terminal.ts'
@@ -173,7 +175,7 @@ const row: Schema = members(
     client: textSchema('The client id.'),
     business: textSchema('The code of the business.'),
     fund: textSchema('The code of the fund.'),
-    scopes: { type: 'array', items: { type: 'string' }, description: 'Scope values, without the target.' },
+    scopes: textsSchema('Scope values, without the target.'),
     browser: textSchema('Of a session: such as `Firefox on Windows`.'),
     begun: textSchema('When the user logged in; of a consent: when it was given last.'),
     lastUsed: textSchema('When a page of the session, or a refresh token of the family, was used last.'),
@@ -187,7 +189,7 @@ const endedSchema = members(
     outcome: { enum: ['ended', 'previewed'] },
     count: count('How many were ended, or would be.'),
     families: count('Families of refresh tokens that ended with them.'),
-    rows: { type: 'array', items: row, description: `The first ${MOST_SHOWN} of them.` },
+    rows: listSchema(row, `The first ${MOST_SHOWN} of them.`),
   },
   ['outcome', 'count', 'families', 'rows'],
 )

@@ -21,6 +21,7 @@ import {
   reject,
   textSchema,
   WHO,
+  flagSchema,
 } from '../operation/operation.ts'
 import { countOf, countOfFamilies } from '../operation/terminal.ts'
 import { type Options, UsageError } from '../operation/verb.ts'
@@ -57,9 +58,9 @@ const ISSUER = textSchema(
 )
 
 const OPTIONS: Members = {
-  preview: { type: 'boolean', description: 'Tell what would be ended; change nothing.' },
-  consents: { type: 'boolean', description: 'End consents too; they stay otherwise.' },
-  force: { type: 'boolean', description: 'Make the rule also where an id is not known.' },
+  preview: flagSchema('Tell what would be ended; change nothing.'),
+  consents: flagSchema('End consents too; they stay otherwise.'),
+  force: flagSchema('Make the rule also where an id is not known.'),
 }
 
 const ENDED = {

@@ -14,6 +14,9 @@ import {
   type Schema,
   textSchema,
   WHO,
+  flagSchema,
+  listSchema,
+  textsSchema,
 } from '../operation/operation.ts'
 import { countOf } from '../operation/terminal.ts'
 import { EXIT } from '../operation/verb.ts'
@@ -21,51 +24,50 @@ import { EXIT } from '../operation/verb.ts'
 /** How many key paths a comparison names at most. */
 const MOST_PATHS = 200
 
-const lines = (description: string): Schema => ({ type: 'array', items: { type: 'string' }, description })
-
-const NEEDS_RESTART = lines('Key paths that differ and that only a restart changes: a reload refuses them.')
+const NEEDS_RESTART = textsSchema(
+  'Key paths that differ and that only a restart changes: a reload refuses them.',
+)
 
 const checkSchema = members(
   {
-    fits: { type: 'boolean', description: 'Whether a reload would put it in force.' },
-    problems: lines('Each problem with its place in the file, for people. No secret.'),
-    warnings: lines('What is served all the same.'),
+    fits: flagSchema('Whether a reload would put it in force.'),
+    problems: textsSchema('Each problem with its place in the file, for people. No secret.'),
+    warnings: textsSchema('What is served all the same.'),
     needsRestart: NEEDS_RESTART,
   },
   ['fits', 'problems', 'warnings', 'needsRestart'],
 )
 
-const accessSchema = (description: string): Schema => ({
-  type: 'array',
-  items: members(
-    {
-      kind: {
-        enum: ['anybody', 'client', 'role', 'user', 'operation'],
-        description: 'Of what kind the party is.',
+const accessSchema = (description: string): Schema =>
+  listSchema(
+    members(
+      {
+        kind: {
+          enum: ['anybody', 'client', 'role', 'user', 'operation'],
+          description: 'Of what kind the party is.',
+        },
+        who: textSchema('A client id, a role or a user name; of a version, the operation.'),
+        what: textSchema(
+          'Such as `GET fund-data/fund-list (business)`; of a user, the role; of an operation, `version 1`.',
+        ),
+        where: textSchema('A business; empty if the right is not tied to one.', { minLength: 0 }),
       },
-      who: textSchema('A client id, a role or a user name; of a version, the operation.'),
-      what: textSchema(
-        'Such as `GET fund-data/fund-list (business)`; of a user, the role; of an operation, `version 1`.',
-      ),
-      where: textSchema('A business; empty if the right is not tied to one.', { minLength: 0 }),
-    },
-    ['kind', 'who', 'what', 'where'],
-  ),
-  description,
-})
+      ['kind', 'who', 'what', 'where'],
+    ),
+    description,
+  )
 
 const differenceSchema = members(
   {
-    same: { type: 'boolean', description: 'Whether the file says what is in force.' },
-    changed: lines(`Key paths that differ, without their values; the first ${MOST_PATHS}.`),
+    same: flagSchema('Whether the file says what is in force.'),
+    changed: textsSchema(`Key paths that differ, without their values; the first ${MOST_PATHS}.`),
     changedCount: count('How many differ.'),
     needsRestart: NEEDS_RESTART,
     gained: accessSchema('Who would gain access, to what, and where.'),
     lost: accessSchema('Who would lose it.'),
-    withStored: {
-      type: 'boolean',
-      description: 'Whether clients and users of the store were compared too; there may be too many.',
-    },
+    withStored: flagSchema(
+      'Whether clients and users of the store were compared too; there may be too many.',
+    ),
   },
   ['same', 'changed', 'changedCount', 'needsRestart', 'gained', 'lost', 'withStored'],
 )

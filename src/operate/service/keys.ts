@@ -14,9 +14,11 @@ import {
   type AdminOperation,
   problemsSchema,
   conflict,
-  type Schema,
   textSchema,
   WHO,
+  flagSchema,
+  listSchema,
+  textsSchema,
 } from '../operation/operation.ts'
 import { confirm, countOfFamilies } from '../operation/terminal.ts'
 import { EXIT } from '../operation/verb.ts'
@@ -126,12 +128,7 @@ const LIST: AdminOperation = {
   needs: 'inspect',
   summary: 'The signing keys: which signs, which comes next, and when each ends',
   answers: {
-    200: [
-      'Every key',
-      members({ keys: { type: 'array', items: keySchema, description: 'By algorithm, oldest first.' } }, [
-        'keys',
-      ]),
-    ],
+    200: ['Every key', members({ keys: listSchema(keySchema, 'By algorithm, oldest first.') }, ['keys'])],
     409: ['A sidecar has no keys', problemsSchema],
   },
   handle: (context) =>
@@ -153,8 +150,6 @@ const LIST: AdminOperation = {
     }),
   ],
 }
-
-const names = (description: string): Schema => ({ type: 'array', items: { type: 'string' }, description })
 
 /** A rotation as it is answered. */
 interface AnsweredRotation {
@@ -184,8 +179,8 @@ const answeredRotation = ({ plan: { place } }: KeyWork, rotation: RotationResult
 const rotationSchema = members(
   {
     outcome: { enum: ['rotated', 'previewed'] },
-    made: names('Names of the new keys.'),
-    removed: names('Names of the keys that are accepted no more.'),
+    made: textsSchema('Names of the new keys.'),
+    removed: textsSchema('Names of the keys that are accepted no more.'),
     families: count(
       'Families of refresh tokens that ended. Absent if the store was out of reach, or is in the memory of another process.',
     ),
@@ -194,9 +189,8 @@ const rotationSchema = members(
     ),
     place: textSchema('Where the keys are, for people.'),
     secret: textSchema('How the secret of refresh tokens is called there.'),
-    keys: {
-      type: 'array',
-      items: members(
+    keys: listSchema(
+      members(
         {
           name: textSchema('`ES256-2`'),
           file: FILE,
@@ -204,8 +198,8 @@ const rotationSchema = members(
         },
         ['name'],
       ),
-      description: 'The new keys, then those that are accepted no more.',
-    },
+      'The new keys, then those that are accepted no more.',
+    ),
   },
   ['outcome', 'made', 'removed', 'place', 'secret', 'keys'],
 )
@@ -260,12 +254,10 @@ const ROTATE: AdminOperation = {
   summary:
     'Make the next keys, which are published before they sign; or replace them all at once, if somebody may have read them',
   body: members({
-    compromised: {
-      type: 'boolean',
-      description:
-        'Replace the keys and the secret of refresh tokens now: every token issued so far is refused, and every family of refresh tokens ends.',
-    },
-    preview: { type: 'boolean', description: 'Tell what would be done; change nothing.' },
+    compromised: flagSchema(
+      'Replace the keys and the secret of refresh tokens now: every token issued so far is refused, and every family of refresh tokens ends.',
+    ),
+    preview: flagSchema('Tell what would be done; change nothing.'),
     ...WHO,
   }),
   bodyOptional: true,

@@ -1,14 +1,14 @@
 /** What a maintenance switch would close: how the admin API answers it, and how people read it (C11.5.6). */
 import { MOST_CLIENTS, MOST_LISTED, type MaintenancePreview } from '../../gateway/maintenance/preview.ts'
 import { instantText } from '../../base/kernel/units.ts'
-import { count, members, type Schema, textSchema } from '../operation/operation.ts'
+import { count, members, type Schema, textSchema, listSchema, textsSchema } from '../operation/operation.ts'
 import { countOf, rowLines } from '../operation/terminal.ts'
 
-const list = (items: Schema, description: string): Schema => ({ type: 'array', items, description })
-const strings = (description: string): Schema => list({ type: 'string' }, description)
-
 const names = (description: string): Schema => ({
-  ...members({ count: count('How many.'), names: strings(`The first ${MOST_LISTED}.`) }, ['count', 'names']),
+  ...members({ count: count('How many.'), names: textsSchema(`The first ${MOST_LISTED}.`) }, [
+    'count',
+    'names',
+  ]),
   description,
 })
 
@@ -18,8 +18,8 @@ export const PREVIEW_SCHEMA: Schema = members(
     closes: members(
       {
         businesses: names('Of the configuration and of the store. Absent where they stand in a file.'),
-        areas: strings('Areas with a part of it.'),
-        backends: strings('Backends that answer it.'),
+        areas: textsSchema('Areas with a part of it.'),
+        backends: textsSchema('Backends that answer it.'),
         actions: names('Such as `GET,POST fund-data/fund-list`.'),
       },
       ['areas', 'backends', 'actions'],
@@ -29,7 +29,7 @@ export const PREVIEW_SCHEMA: Schema = members(
         since: textSchema('Calls are counted since then: about an hour ago, or the start of the service.'),
         total: count('Calls that came for what it closes.'),
         refused: count('Those that it would have refused. Allowed addresses are not counted apart.'),
-        clients: list(
+        clients: listSchema(
           members({ client: textSchema('A client id.'), calls: count('Refused ones.') }, ['client', 'calls']),
           `The ${MOST_CLIENTS} clients with most of them.`,
         ),
@@ -40,8 +40,8 @@ export const PREVIEW_SCHEMA: Schema = members(
     websockets: count('Open websockets behind it, which stay open. Absent where they are not counted apart.'),
     passes: members(
       {
-        clients: strings('Clients that may still call.'),
-        addresses: strings('Addresses that may still call.'),
+        clients: textsSchema('Clients that may still call.'),
+        addresses: textsSchema('Addresses that may still call.'),
       },
       ['clients', 'addresses'],
     ),

@@ -25,6 +25,7 @@ import {
   type CommandSession,
   textSchema,
   WHO,
+  listSchema,
 } from '../operation/operation.ts'
 import { EXIT, isDuration, type Options, UsageError, type Values } from '../operation/verb.ts'
 
@@ -70,10 +71,7 @@ const switchSchema = members(
   ['id', 'scope', 'state', 'source'],
 )
 
-const listSchema = members(
-  { switches: { type: 'array', items: switchSchema, description: 'In force and planned.' } },
-  ['switches'],
-)
+const switchesSchema = members({ switches: listSchema(switchSchema, 'In force and planned.') }, ['switches'])
 
 /** A switch as it is answered. */
 const describeSwitch = ({ scope: closed, from, until, setAt, ...rest }: KeptSwitch, now: number) => ({
@@ -251,7 +249,7 @@ const LIST: AdminOperation = {
   operationId: 'listMaintenance',
   needs: 'view',
   summary: 'What is switched off, and what is planned',
-  answers: { 200: ['Every switch', listSchema] },
+  answers: { 200: ['Every switch', switchesSchema] },
   handle: ({ maintenance }) =>
     ok({ switches: maintenance.list().map((entry) => describeSwitch(entry, maintenance.now())) }),
   commands: [
@@ -344,7 +342,7 @@ const END: AdminOperation = {
   summary: 'Switch on again: what is in force for a scope, or one switch by its id, planned ones too',
   query: { scope, id: textSchema('Of the switch.'), ...WHO },
   answers: {
-    200: ['What was ended', listSchema],
+    200: ['What was ended', switchesSchema],
     409: ['It is set in the configuration', problemsSchema],
   },
   handle: async ({ maintenance }, { query, operator }) => {

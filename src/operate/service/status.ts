@@ -9,16 +9,16 @@ import {
   type AdminOperation,
   type Schema,
   textSchema,
+  flagSchema,
+  listSchema,
+  textsSchema,
 } from '../operation/operation.ts'
 import { sizeText } from '../../base/kernel/units.ts'
 import { escapedForTerminal } from '../operation/terminal.ts'
 import { EXIT } from '../operation/verb.ts'
 
-const list = (items: Schema, description: string): Schema => ({ type: 'array', items, description })
-const lines = (description: string): Schema => list({ type: 'string' }, description)
-const flag = (description: string): Schema => ({ type: 'boolean', description })
 const rows = (properties: Members, required: readonly string[], description: string): Schema =>
-  list(members(properties, required), description)
+  listSchema(members(properties, required), description)
 
 const configuration = members(
   {
@@ -29,7 +29,7 @@ const configuration = members(
       {
         at: textSchema('When.'),
         via: textSchema('What ordered it: an address, a signal, a change of the file.'),
-        problems: lines('Why.'),
+        problems: textsSchema('Why.'),
         cause: textSchema(
           '`store`, `trail`, `files` or `unknown`: nothing is wrong with the files, and it is tried again by itself. Absent for a mistake in them.',
         ),
@@ -41,9 +41,9 @@ const configuration = members(
 )
 
 const PARTS: Members = {
-  troubles: lines('What is wrong, in sentences, the worst first.'),
-  ready: flag('As /health/ready says.'),
-  failing: lines('Parts that keep it from serving.'),
+  troubles: textsSchema('What is wrong, in sentences, the worst first.'),
+  ready: flagSchema('As /health/ready says.'),
+  failing: textsSchema('Parts that keep it from serving.'),
   degraded: rows(
     { name: textSchema('The part.'), reason: textSchema('What is wrong.') },
     ['name', 'reason'],
@@ -79,14 +79,14 @@ const PARTS: Members = {
   }),
   calls: members({
     inFlight: count('That are being answered now.'),
-    shedding: flag('Whether calls are refused because of overload.'),
+    shedding: flagSchema('Whether calls are refused because of overload.'),
     websockets: count('That are open.'),
     passwordChecksWaiting: count('Checks of passwords that wait for their turn.'),
   }),
   lockouts: count('Accounts, and pairs of account and network, whose next login is delayed.'),
   store: members({
     kind: textSchema('`sqlite` or `memory`.'),
-    up: flag('Whether the last call to it was answered.'),
+    up: flagSchema('Whether the last call to it was answered.'),
     bytes: count('On the disk.'),
     feedAgeSeconds: { type: 'number', minimum: 0, description: 'Since the change feed was last read.' },
     nodes: count('That it counts, where several share it.'),
@@ -131,7 +131,7 @@ const PARTS: Members = {
     ['scope', 'state'],
     'In force and planned.',
   ),
-  reportOnly: lines('Areas that refuse nothing.'),
+  reportOnly: textsSchema('Areas that refuse nothing.'),
   disabled: rows(
     {
       client: textSchema('The id of a client.'),
@@ -143,8 +143,8 @@ const PARTS: Members = {
   ),
   audit: members(
     {
-      kept: flag('Whether a trail is kept.'),
-      writable: flag('Whether it can be written.'),
+      kept: flagSchema('Whether a trail is kept.'),
+      writable: flagSchema('Whether it can be written.'),
       openIntents: count('Calls whose outcome it does not tell yet.'),
       abandonedIntents: count(
         'Intents that ended processes have left without an outcome. 0 again when somebody has asked for all open ones.',

@@ -43,6 +43,7 @@ import {
   type SharedOperation,
   textSchema,
   WHO,
+  listSchema,
 } from '../operation/operation.ts'
 import { LIMIT, MOST_ROWS, ROWS } from '../operation/paging.ts'
 import { LINES } from '../operation/remote.ts'
@@ -77,7 +78,7 @@ const row: Schema = {
 }
 const rowsSchema = members(
   {
-    rows: { type: 'array', items: row, description: 'By time, then writer, then seq.' },
+    rows: listSchema(row, 'By time, then writer, then seq.'),
     next: textSchema('The cursor of the next page. Absent after the last row.'),
     unreadable: { type: 'integer', description: 'Lines that are no records: verify the trail.' },
     uncovered: {
