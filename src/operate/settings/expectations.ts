@@ -143,22 +143,10 @@ export interface Mismatch {
   readonly words: string
 }
 
-interface ExpectedCall {
-  readonly method: string
-  readonly path: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly body?: string
-  readonly from?: string
-  readonly client?: string
-  readonly user?: string
-  readonly target?: string
-  readonly scope?: string
-}
-
 const MEDIA_TYPE = 'application/json'
 
 /** The call that a row describes. `everything`: the scope of a token that is asked for all there is. */
-export function expectedCall(expectation: Expectation, everything: string): ExpectedCall {
+export function expectedCall(expectation: Expectation, everything: string) {
   const { call, client, user, target, scope = everything, accept, body, from } = expectation
   const [method = '', path = ''] = call.split(' ')
   const contentType = expectation.contentType ?? (body === undefined ? undefined : MEDIA_TYPE)
