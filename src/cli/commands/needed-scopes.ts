@@ -15,7 +15,7 @@ import {
   type ScopeNeeds,
 } from '../../operate/settings/access-matrix.ts'
 import type { Configuration } from '../../operate/settings/configuration.ts'
-import { compileUnopened, type ListedOperation, type Parties } from '../../operate/settings/parties.ts'
+import { compileActionsOf, type ListedOperation, type Parties } from '../../operate/settings/parties.ts'
 import { SETTINGS } from '../../serve/start/settings.ts'
 import { orTellUnknown, readAccess, type ReadAccess, UnknownName } from './read-access.ts'
 
@@ -58,7 +58,7 @@ function operationsAt(
 ): readonly ListedOperation[] {
   if (!path.startsWith('/') && !path.includes('://')) return namedOperations(method, path, parties)
   const problems = new Problems()
-  const actions = compileUnopened(
+  const actions = compileActionsOf(
     configuration,
     { catalogue: parties.catalogue, upgrade: SETTINGS.added.backends.upgrade },
     problems,

@@ -2,20 +2,6 @@
 import { didYouMeanOfFew } from '../../base/config/problem-text.ts'
 import type { Problems } from '../../base/config/problems.ts'
 import { MARK_KINDS, marksIn } from '../../identity/directory/records/marks.ts'
-import {
-  BUSINESS,
-  FUND,
-  readBusiness,
-  readFund,
-  readRole,
-  ROLE,
-} from '../../identity/directory/records/schema.ts'
-import {
-  CLIENT,
-  readStoredClient,
-  readStoredUser,
-  USER,
-} from '../../identity/directory/records/stored-directory.ts'
 import { systemClock } from '../../base/kernel/clock.ts'
 import { countOf, type Terminal } from '../../operate/operation/terminal.ts'
 import { EXIT } from '../../operate/operation/verb.ts'
@@ -25,6 +11,8 @@ import {
   NOTHING_STORED,
   type Parties,
   readParties,
+  readStored,
+  STORED_KINDS,
   type StoredRecords,
 } from '../../operate/settings/parties.ts'
 import { readStoredRecords } from '../../state/stores/read-store.ts'
@@ -47,23 +35,15 @@ export async function readStoredPeople(
   for (const configuration of configurations) {
     if (isSidecar(configuration)) continue
     const { store, data } = configuration
-    const kinds = [CLIENT, USER, BUSINESS, FUND, ROLE, ...MARK_KINDS] as const
-    const found = await readStoredRecords(store, data, kinds)
+    const found = await readStoredRecords(store, data, [...STORED_KINDS, ...MARK_KINDS])
     if (found === undefined) continue
     const { place, records } = found
-    const clients = records[CLIENT].map(readStoredClient)
-    const users = records[USER].map(readStoredUser)
+    const stored = readStored((kind) => records[kind], marksIn(records))
+    const { clients, users } = stored
     stderr.write(
       `postern: including ${countOf(clients.length, 'client')} and ${countOf(users.length, 'user')} of the store ${place}\n`,
     )
-    return {
-      clients,
-      users,
-      businesses: records[BUSINESS].map(readBusiness),
-      funds: records[FUND].map(readFund),
-      roles: records[ROLE].map(readRole),
-      marks: marksIn(records),
-    }
+    return stored
   }
   stderr.write(`postern: there is no store to read. ${none}\n`)
   return NOTHING_STORED

@@ -7,25 +7,11 @@ import { isDeepStrictEqual } from 'node:util'
 import { problemLines, Problems } from '../../base/config/problems.ts'
 import { viewOf, withoutSecrets } from '../../base/config/schema.ts'
 import type { Entry, Store } from '../../base/contracts/records/store.ts'
-import {
-  BUSINESS,
-  FUND,
-  readBusiness,
-  readFund,
-  readRole,
-  ROLE,
-} from '../../identity/directory/records/schema.ts'
 import { everyMark } from '../../identity/directory/records/marks.ts'
-import {
-  CLIENT,
-  readStoredClient,
-  readStoredUser,
-  USER,
-} from '../../identity/directory/records/stored-directory.ts'
 import { type AccessChange, accessOf, compareAccess } from '../settings/access.ts'
 import { changedSettings, type Configuration, fixedChanges } from '../settings/configuration.ts'
 import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
-import { NOTHING_STORED, type PartiesParts } from '../settings/parties.ts'
+import { NOTHING_STORED, type PartiesParts, readStored, STORED_KINDS } from '../settings/parties.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { ServiceContext } from '../operation/context.ts'
 import { checkConfiguration, loadConfiguration } from '../settings/check-configuration.ts'
@@ -134,22 +120,12 @@ async function storedPeople(
   store: Pick<Store, 'list'>,
 ): Promise<{ readonly stored: PartiesParts['stored']; readonly withStored: boolean }> {
   if (isSidecar(configuration)) return { stored: NOTHING_STORED, withStored: true }
-  const read = (kind: string): Promise<readonly Entry[]> =>
-    store.list(kind, { after: undefined, limit: MOST_STORED + 1 })
-  const [clients, users] = [await read(CLIENT), await read(USER)]
-  const [businesses, funds, roles] = [await read(BUSINESS), await read(FUND), await read(ROLE)]
+  const lists = new Map<string, readonly Entry[]>()
+  for (const kind of STORED_KINDS)
+    lists.set(kind, await store.list(kind, { after: undefined, limit: MOST_STORED + 1 }))
   const marks = await Array.fromAsync(everyMark(store))
-  if ([clients, users, businesses, funds, roles].some(({ length }) => length > MOST_STORED))
+  if ([...lists.values()].some(({ length }) => length > MOST_STORED))
     return { stored: NOTHING_STORED, withStored: false }
-  return {
-    stored: {
-      clients: clients.map(({ value }) => readStoredClient(value)),
-      users: users.map(({ value }) => readStoredUser(value)),
-      businesses: businesses.map(({ value }) => readBusiness(value)),
-      funds: funds.map(({ value }) => readFund(value)),
-      roles: roles.map(({ value }) => readRole(value)),
-      marks,
-    },
-    withStored: true,
-  }
+  const valuesOf = (kind: string) => (lists.get(kind) ?? []).map(({ value }) => value)
+  return { stored: readStored(valuesOf, marks), withStored: true }
 }

@@ -1,6 +1,5 @@
 /** What a check of a configuration is, and what extensions add to the checks. */
 import type { Problems } from '../../base/config/problems.ts'
-import type { Environment } from '../../base/config/validate.ts'
 import type { AddedBackends } from '../../gateway/backends/kinds.ts'
 import type { Directory } from '../../identity/directory/records/compile.ts'
 import type { ClientForm } from '../../identity/directory/records/schema.ts'
@@ -12,12 +11,7 @@ export interface ConfigurationCheck<Section extends string = keyof Configuration
   readonly needs: readonly Section[]
   /** Sections that must have been read with all their entries. */
   readonly whole?: readonly Section[]
-  readonly run: (
-    configuration: Configuration,
-    problems: Problems,
-    environment: Environment,
-    shared: Shared,
-  ) => unknown
+  readonly run: (configuration: Configuration, problems: Problems, shared: Shared) => unknown
 }
 
 /** What several checks need. */

@@ -8,7 +8,6 @@ import type { Environment } from '../../base/config/validate.ts'
 import type { Signer } from '../../base/contracts/people/keys.ts'
 import { compileDirectory, type Directory } from '../../identity/directory/records/compile.ts'
 import { reportTakenIds } from '../../identity/directory/records/uniqueness.ts'
-import { compileActions } from '../../gateway/actions/compile-actions.ts'
 import { checkOpenapi } from '../../gateway/actions/description-schema.ts'
 import { compileIdentity } from '../../identity/dependencies/schema.ts'
 import { systemClock } from '../../base/kernel/clock.ts'
@@ -39,7 +38,7 @@ import {
   warnOfReportOnly,
   warnOfUnverifiedUpstreams,
 } from './dangers.ts'
-import { unopened } from './parties.ts'
+import { compileActionsOf } from './parties.ts'
 import type { Settings } from './settings.ts'
 import { readablePart, type ReadablePart } from './readable-part.ts'
 import {
@@ -111,8 +110,7 @@ const SECTION_CHECKS: readonly ConfigurationCheck[] = [
   {
     needs: ['audit', 'data'],
     whole: ['issuers', 'actions'],
-    run: (all, problems, _environment, { addedBackends }) =>
-      warnOfUnrecordedChanges(all, addedBackends.upgrade, problems),
+    run: (all, problems, { addedBackends }) => warnOfUnrecordedChanges(all, addedBackends.upgrade, problems),
   },
   { needs: ['backends'], run: warnOfUnverifiedUpstreams },
   { needs: ['backends', 'store'], run: (all, problems) => warnOfFewDescriptors(all, problems) },
@@ -127,25 +125,31 @@ const SECTION_CHECKS: readonly ConfigurationCheck[] = [
   },
 ]
 
+/** A check that needs the compiled directory. */
+const ofDirectory =
+  (
+    check: (configuration: Configuration, directory: Directory, problems: Problems) => unknown,
+  ): ConfigurationCheck['run'] =>
+  async (configuration, problems, { directory }) =>
+    check(configuration, await directory(), problems)
+
 /** The checks that `openParts` (serve/parts/parts.ts) makes when it opens a configuration for serving. */
 const PART_CHECKS: readonly ConfigurationCheck[] = [
   { needs: ['scopes'], run: ({ scopes }, problems) => compileScopes(scopes, problems) },
-  { needs: ['directory', 'scopes'], run: (_all, _report, _environment, { directory }) => directory() },
+  { needs: ['directory', 'scopes'], run: (_all, _problems, { directory }) => directory() },
   {
     needs: ['directory', 'scopes', 'areas', 'backends'],
     whole: ['actions'],
-    run: async (all, problems, _environment, { directory }) =>
-      reportMissingValues(all, await directory(), problems),
+    run: ofDirectory(reportMissingValues),
   },
   {
     needs: ['directory', 'scopes', 'backends'],
-    run: async (all, problems, _environment, { directory }) =>
-      reportWrongTargets(all, await directory(), problems),
+    run: ofDirectory(reportWrongTargets),
   },
   {
     needs: ['directory', 'scopes', 'store', 'data'],
     whole: ['issuers'],
-    run: async (all, problems, _environment, { directory }) => {
+    run: async (all, problems, { directory }) => {
       if (isSidecar(all)) return
       const compiled = await directory()
       await inspectStore(all.store, all.data, (store) => reportTakenIds(compiled, store, problems))
@@ -153,29 +157,18 @@ const PART_CHECKS: readonly ConfigurationCheck[] = [
   },
   {
     needs: ['directory', 'scopes', 'server'],
-    run: async (all, problems, _environment, { directory }) =>
-      reportOpenedDemo(all, await directory(), problems),
+    run: ofDirectory(reportOpenedDemo),
   },
   {
     needs: ['backends', 'vendor'],
     whole: ['issuers'],
-    run: async (all, problems, _environment, { unreadable, addedBackends }) => {
+    run: async (all, problems, { unreadable, addedBackends }) => {
       const opened = await openBackends(all, problems, addedBackends)
-      // Actions are compiled as for serving; a backend that could not be opened was reported, and is only a name here.
-      const backends = new Map(
-        Object.keys(all.backends).map((name) => [name, opened.get(name) ?? unopened(name)]),
-      )
+      // Actions are compiled as for serving. A backend that could not be opened was reported.
       if (areReadable(['actions', 'areas', 'schemas', 'scopes'], unreadable))
-        compileActions(
-          all.actions,
-          {
-            catalogue: catalogueOf(all),
-            backends,
-            areas: all.areas,
-            schemas: all.schemas,
-            severalIssuers: all.issuers.length > 1,
-            upgrade: addedBackends.upgrade,
-          },
+        compileActionsOf(
+          all,
+          { catalogue: catalogueOf(all), upgrade: addedBackends.upgrade, opened },
           problems,
         )
       await Promise.all([...opened.values()].map((backend) => backend.close()))
@@ -246,7 +239,7 @@ export function loadConfiguration(
   const shared = sharedBy(part, problems, environment, added)
   const first = problems.list.length
   for (const check of [...SECTION_CHECKS, ...added.checks])
-    if (canRun(check, part)) check.run(part.configuration, problems, environment, shared)
+    if (canRun(check, part)) check.run(part.configuration, problems, shared)
   correctPaths(problems, first, part)
   return problems.failed ? { problems } : { configuration, problems }
 }
@@ -256,26 +249,22 @@ const LAST_CHECKS: readonly ConfigurationCheck[] = [
   { needs: [], run: warnOfUnusedBackends },
   {
     needs: [],
-    run: async (all, problems, _environment, { directory }) =>
-      warnOfUnusedScopes(all, await directory(), problems),
+    run: ofDirectory(warnOfUnusedScopes),
   },
   {
     needs: [],
-    run: async (all, problems, _environment, { directory }) =>
-      warnOfSameValues(all, await directory(), problems),
+    run: ofDirectory(warnOfSameValues),
   },
   {
     needs: [],
-    run: async (all, problems, _environment, { directory }) =>
-      warnOfMissingSubjects(all, await directory(), problems),
+    run: ofDirectory(warnOfMissingSubjects),
   },
 ]
 
 const STRICT_CHECKS: readonly ConfigurationCheck[] = [
   {
     needs: ['actions'],
-    run: (all, problems, _environment, { addedBackends }) =>
-      warnOfUndocumented(all, addedBackends.upgrade, problems),
+    run: (all, problems, { addedBackends }) => warnOfUndocumented(all, addedBackends.upgrade, problems),
   },
 ]
 
@@ -296,8 +285,7 @@ export async function checkConfiguration(
   const shared = sharedBy(part, problems, environment, added)
   const first = problems.list.length
   const run = async (checks: readonly ConfigurationCheck<string>[]): Promise<void> => {
-    for (const check of checks)
-      if (canRun(check, part)) await check.run(part.configuration, problems, environment, shared)
+    for (const check of checks) if (canRun(check, part)) await check.run(part.configuration, problems, shared)
   }
   await run([
     ...SECTION_CHECKS,

@@ -12,13 +12,27 @@ import {
   type RecordReading,
 } from '../../identity/directory/records/compile.ts'
 import { type Mark, MarkedNames } from '../../identity/directory/records/marks.ts'
-import type {
-  BusinessRecord,
-  FundRecord,
-  RoleRecord,
-  UserRecord,
+import {
+  BUSINESS,
+  type BusinessRecord,
+  FUND,
+  type FundRecord,
+  readBusiness,
+  readFund,
+  readRole,
+  ROLE,
+  type RoleRecord,
+  type UserRecord,
 } from '../../identity/directory/records/schema.ts'
-import type { StoredClient, StoredUser } from '../../identity/directory/records/stored-directory.ts'
+import {
+  CLIENT,
+  readStoredClient,
+  readStoredUser,
+  type StoredClient,
+  type StoredUser,
+  USER,
+} from '../../identity/directory/records/stored-directory.ts'
+import type { StoredValue } from '../../base/contracts/records/store.ts'
 import { compileScopeRule, isReportOnly, type ScopeRule } from '../../gateway/actions/action-table.ts'
 import { compileActions, type CompiledActions } from '../../gateway/actions/compile-actions.ts'
 import type { CompileContext } from '../../gateway/actions/compile-method.ts'
@@ -45,6 +59,22 @@ export const NOTHING_STORED: StoredRecords = {
   roles: [],
   marks: [],
 }
+
+/** The kinds of these records, apart from those of marks. */
+export const STORED_KINDS = [CLIENT, USER, BUSINESS, FUND, ROLE] as const
+
+/** Reads the records. `valuesOf`: those of a kind, as the store has them. */
+export const readStored = (
+  valuesOf: (kind: (typeof STORED_KINDS)[number]) => readonly StoredValue[],
+  marks: readonly Mark[],
+): StoredRecords => ({
+  clients: valuesOf(CLIENT).map(readStoredClient),
+  users: valuesOf(USER).map(readStoredUser),
+  businesses: valuesOf(BUSINESS).map(readBusiness),
+  funds: valuesOf(FUND).map(readFund),
+  roles: valuesOf(ROLE).map(readRole),
+  marks,
+})
 
 export interface PartiesParts extends RecordReading {
   readonly stored: StoredRecords
@@ -163,7 +193,7 @@ export async function readParties(
 }
 
 /** Stands for a backend that is not open, where no call is made: only its name matters, and no operation of it is a problem. */
-export const unopened = (name: string): OpenedBackend => ({
+const unopened = (name: string): OpenedBackend => ({
   name,
   format: 'value',
   payload: 'bare',
@@ -176,10 +206,15 @@ export const unopened = (name: string): OpenedBackend => ({
   forOperation: () => unopened(name),
 })
 
-/** The actions of a configuration as the gateway compiles them, with no backend open. */
-export const compileUnopened = (
+interface CompilingActions extends Pick<CompileContext, 'catalogue' | 'upgrade'> {
+  /** Of a backend that is not among these only the name matters. */
+  readonly opened?: ReadonlyMap<string, OpenedBackend>
+}
+
+/** The actions of a configuration as the gateway compiles them. */
+export const compileActionsOf = (
   { actions, areas, backends, issuers, schemas }: Configuration,
-  { catalogue, upgrade }: Pick<CompileContext, 'catalogue' | 'upgrade'>,
+  { catalogue, upgrade, opened }: CompilingActions,
   problems: Problems,
 ): CompiledActions =>
   compileActions(
@@ -190,7 +225,7 @@ export const compileUnopened = (
       schemas,
       severalIssuers: issuers.length > 1,
       upgrade,
-      backends: new Map(Object.keys(backends).map((name) => [name, unopened(name)])),
+      backends: new Map(Object.keys(backends).map((name) => [name, opened?.get(name) ?? unopened(name)])),
     },
     problems,
   )

@@ -13,8 +13,7 @@ import type { DescribedCall, Explanation } from '../../base/contracts/calls/expl
 import { NO_RECORDER } from '../../base/contracts/records/recorder.ts'
 import type { Store } from '../../base/contracts/records/store.ts'
 import { MARK_KINDS } from '../../identity/directory/records/marks.ts'
-import { BUSINESS, FUND, ROLE } from '../../identity/directory/records/schema.ts'
-import { CLIENT, SUBJECT, USER } from '../../identity/directory/records/stored-directory.ts'
+import { SUBJECT } from '../../identity/directory/records/stored-directory.ts'
 import { explainCall } from '../../gateway/explain/explain.ts'
 import { LocalLockouts } from '../../identity/guessing/lockouts.ts'
 import { type Clock, systemClock } from '../../base/kernel/clock.ts'
@@ -23,6 +22,7 @@ import { compileMaintenance } from '../../gateway/maintenance/schema.ts'
 import { serviceUrls } from '../../gateway/server/schema.ts'
 import { loadConfiguration } from '../../operate/settings/check-configuration.ts'
 import { closableNames, type Configuration } from '../../operate/settings/configuration.ts'
+import { STORED_KINDS } from '../../operate/settings/parties.ts'
 import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import { inspectStore } from '../../state/stores/read-store.ts'
 import { openDependencies, type WorkerDependencies } from './dependencies.ts'
@@ -149,7 +149,7 @@ const clockOf = ({ now }: ExplainerOptions): Clock =>
 async function copyDirectory(configuration: Configuration, into: Pick<Store, 'create'>): Promise<void> {
   if (isSidecar(configuration)) return
   await inspectStore(configuration.store, configuration.data, async (store) => {
-    for (const kind of [SUBJECT, CLIENT, USER, BUSINESS, FUND, ROLE, ...MARK_KINDS])
+    for (const kind of [SUBJECT, ...STORED_KINDS, ...MARK_KINDS])
       for (const { key, value } of await store.list(kind)) await into.create(kind, key, { value })
   })
 }
