@@ -12,6 +12,7 @@ import { FAMILY } from '../../identity/stored/families.ts'
 import { endAllFamilies } from '../../identity/stored/token-revoker.ts'
 import { type After, after as systemAfter, type Clock, epochSeconds } from '../../base/kernel/clock.ts'
 import { Fault } from '../../base/kernel/faults.ts'
+import type { InTurn } from '../../base/kernel/in-turn.ts'
 import { messageOf } from '../../base/kernel/thrown.ts'
 import { keysOf, newestGeneration } from '../../identity/keys/signing/key-place.ts'
 import { rememberAnnounced } from '../../identity/keys/signing/recorded-events.ts'
@@ -34,7 +35,7 @@ export interface KeyWork {
   /** Names of keys that operators announce, which their records tell: nobody records them a second time (KeyEvents). */
   readonly announced: Set<string>
   /** Does one rotation after the other. */
-  readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>
+  readonly inTurn: InTurn
 }
 
 interface RecordedWork extends KeyWork {
@@ -60,16 +61,6 @@ async function followed({ follow, after = systemAfter }: RecordedWork): Promise<
     return `a process of this service has not taken the keys into use (${messageOf(thrown)}): it tries each second, and until then it accepts what the keys before have signed. \`keys doctor\` says what is wrong with their place`
   } finally {
     cancel()
-  }
-}
-
-/** For `KeyWork.inTurn`. */
-export function oneAtATime(): KeyWork['inTurn'] {
-  let last: Promise<unknown> = Promise.resolve()
-  return (work) => {
-    const done = last.then(work)
-    last = done.catch(() => undefined)
-    return done
   }
 }
 

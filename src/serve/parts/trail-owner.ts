@@ -22,6 +22,7 @@ import {
   writerStamp,
 } from '../../state/audit/write/trail.ts'
 import { after as systemAfter } from '../../base/kernel/clock.ts'
+import { oneAtATime } from '../../base/kernel/in-turn.ts'
 import type { WorkerMessages } from '../../base/contracts/processes/worker-pool.ts'
 import type { Configuration } from '../../operate/settings/configuration.ts'
 
@@ -111,8 +112,8 @@ export class TrailOwner {
   #cancelRetention: (() => void) | undefined
   #cancelTelling: (() => void) | undefined
   #retention: Retention | undefined
-  /** Settles when no files of the trail are removed or replaced any more. */
-  #lastChange: Promise<unknown> = Promise.resolve()
+  /** One after the other, files of the trail are removed or replaced. */
+  readonly #inTurn = oneAtATime()
   #closed = false
   #service: ServiceAnnouncement | undefined
 
@@ -215,12 +216,6 @@ export class TrailOwner {
     }
     const { folder } = this.#plan
     return this.#inTurn(() => redactSubject({ folder, subject, roll, recorded }))
-  }
-
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#lastChange.then(work)
-    this.#lastChange = done.catch(() => undefined)
-    return done
   }
 
   /** A worker tells its last durable record. */

@@ -2,6 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { noteChange, type Operator } from '../../base/contracts/records/audited-change.ts'
 import type { AuditTrail } from '../../base/contracts/records/audit.ts'
+import { oneAtATime } from '../../base/kernel/in-turn.ts'
 import type { Recorder } from '../../base/contracts/records/recorder.ts'
 import type { ReloadOutcome, RestartOutcome } from '../../operate/operation/context.ts'
 import type { WorkerPool } from '../../base/contracts/processes/worker-pool.ts'
@@ -26,8 +27,7 @@ interface TurnsParts {
 
 export class Turns {
   readonly #parts: TurnsParts
-  /** Settles when the previous turn is over. */
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #queue = oneAtATime()
   #stopped: Promise<void> | undefined
 
   constructor(parts: TurnsParts) {
@@ -77,14 +77,13 @@ export class Turns {
 
   async #stop(): Promise<void> {
     this.#parts.loads.stop()
-    await Promise.race([this.#last, wait(LONGEST_SETTLING_MS, undefined, { ref: false })])
+    const settled = this.#queue(() => Promise.resolve())
+    await Promise.race([settled, wait(LONGEST_SETTLING_MS, undefined, { ref: false })])
   }
 
   #inTurn<T>(work: () => Promise<T | Refused>): Promise<T | Refused> {
-    const done = this.#last.then(() =>
-      this.#stopped !== undefined ? refused('the service is stopping') : work(),
+    return this.#queue(() =>
+      this.#stopped === undefined ? work() : Promise.resolve(refused('the service is stopping')),
     )
-    this.#last = done.catch(() => undefined)
-    return done
   }
 }

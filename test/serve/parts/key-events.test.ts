@@ -7,7 +7,8 @@ import { MemoryStore } from '../../../src/state/stores/sqlite/memory.ts'
 import { dataFolder } from '../../support/data-folder.ts'
 import { type AuditEntry, NO_TRAIL } from '../../../src/base/contracts/records/audit.ts'
 import { NO_RECORDER } from '../../../src/base/contracts/records/recorder.ts'
-import { oneAtATime, rotateKeys } from '../../../src/operate/operation/key-work.ts'
+import { oneAtATime } from '../../../src/base/kernel/in-turn.ts'
+import { rotateKeys } from '../../../src/operate/operation/key-work.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 
 const HOUR = 3_600_000

@@ -1,6 +1,7 @@
 /** Signs the heads of all writers, each second with news (C12.4.4). One process does, under the lock of the folder. */
 import type { Recorder } from '../../../base/contracts/records/recorder.ts'
 import { type After, after as systemAfter, type Clock } from '../../../base/kernel/clock.ts'
+import { oneAtATime } from '../../../base/kernel/in-turn.ts'
 import { type AnchorPlan, AnchorSink } from '../format/anchors.ts'
 import { type AnnouncedWriter, AnnouncementFiles } from '../format/announcement.ts'
 import type { AuditKeys } from '../format/keys.ts'
@@ -83,7 +84,7 @@ export class ManifestSigner {
   #failing = false
   #displaced = 0
   /** One line at a time. */
-  #turn: Promise<unknown> = Promise.resolve()
+  readonly #inTurn = oneAtATime()
   #cancel: (() => void) | undefined
 
   private constructor(parts: SignerParts, file: ManifestFile) {
@@ -169,12 +170,6 @@ export class ManifestSigner {
       this.#wind()
       void this.sign()
     })
-  }
-
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#turn.then(work)
-    this.#turn = done.catch(() => undefined)
-    return done
   }
 
   /** Later lines are signed in a file of the same name: a verification of it finds what is missing there. */
