@@ -107,24 +107,18 @@ export function adminUrl({ 'admin-url': option }: CallOptions, { env }: Terminal
   return given
 }
 
-/** The name of the operator for the log. */
-export function operatorName({ env }: Terminal): string {
-  if (env['SUDO_USER']) return env['SUDO_USER']
+/** The name of the user whose rights this process has; undefined where there is none. */
+function ownUser(): string | undefined {
   try {
     return userInfo().username
   } catch {
-    return 'unknown'
+    return undefined
   }
 }
 
+/** The name of the operator for the log. */
+export const operatorName = ({ env }: Terminal): string => env['SUDO_USER'] || (ownUser() ?? 'unknown')
+
 /** Who gives an order by what files allow: the user whose rights this process has, by number where it has no name, and the host. */
-export function systemOperatorName(): string {
-  const user = (): string => {
-    try {
-      return userInfo().username
-    } catch {
-      return String(process.geteuid?.() ?? 'unknown')
-    }
-  }
-  return `${user()}@${hostname()}`
-}
+export const systemOperatorName = (): string =>
+  `${ownUser() ?? String(process.geteuid?.() ?? 'unknown')}@${hostname()}`
