@@ -212,12 +212,12 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
   }
 
   pollChanges(): void {
-    for (const worker of this.#workers.serving) worker.pollChanges()
+    for (const worker of this.#workers.serving) worker.send({ type: 'pollChanges' })
   }
 
   takeReading(reading: FeedReading): void {
     const sent = readingAt(reading, toMachineTime)
-    for (const worker of this.#workers.serving) worker.takeReading(sent)
+    for (const worker of this.#workers.serving) worker.send({ type: 'reading', reading: sent })
   }
 
   flush(): void {

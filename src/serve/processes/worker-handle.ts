@@ -1,6 +1,4 @@
 import type { Worker } from 'node:cluster'
-import type { RateUsage } from '../../base/contracts/calls/admission.ts'
-import type { FeedReading } from '../../base/contracts/records/store.ts'
 import { type Condition, HEALTHY } from '../../base/kernel/health.ts'
 import { errorOf, type Notice, type RequestResults, type SupervisorMessage } from './messages.ts'
 import {
@@ -65,7 +63,7 @@ export class WorkerHandle<C> {
     this.#worker = worker
     this.#time = time
     this.#requests = new OpenRequests(time.after)
-    this.#attempts = new AttemptCoordinator(reports.attempts, (message) => void this.#send(message))
+    this.#attempts = new AttemptCoordinator(reports.attempts, (message) => void this.send(message))
     this.#offered = new OfferedConnections(worker.process)
     worker.on('message', (notice: Notice) => this.#receive(notice, reports))
     worker.on('error', () => undefined) // a send to a dead process, whose `exit` event comes anyway
@@ -97,21 +95,8 @@ export class WorkerHandle<C> {
     request: Request<C> & { readonly type: K },
     ms = PATIENCE_MS[request.type],
   ): Promise<RequestResults[K]> {
-    const answer = this.#requests.give(ms, (id) => this.#send({ ...request, id }))
+    const answer = this.#requests.give(ms, (id) => this.send({ ...request, id }))
     return answer as Promise<RequestResults[K]>
-  }
-
-  applyRemoteUsage(usage: RateUsage): void {
-    this.#send({ type: 'usage', usage })
-  }
-
-  pollChanges(): void {
-    this.#send({ type: 'pollChanges' })
-  }
-
-  /** Its times are those of the machine. */
-  takeReading(reading: FeedReading): void {
-    this.#send({ type: 'reading', reading })
   }
 
   /**
@@ -170,7 +155,8 @@ export class WorkerHandle<C> {
     })
   }
 
-  #send(message: SupervisorMessage<C>): boolean {
+  /** Whether it could be sent. */
+  send(message: SupervisorMessage<C>): boolean {
     if (this.isGone) return false
     this.#worker.send(message, () => undefined)
     return true

@@ -141,7 +141,7 @@ export class WorkerProcesses<C> {
 
   /** Starts one more worker. Rejects if it cannot serve. */
   async add(): Promise<void> {
-    const link = this.#usage.join((usage) => worker.applyRemoteUsage(usage))
+    const link = this.#usage.join((usage) => worker.send({ type: 'usage', usage }))
     const reports: WorkerMessages = { ...this.#parts.reports, rateUsage: link.report }
     const number = this.#freeNumber()
     const worker = new WorkerHandle<C>(cluster.fork({ [WORKER_NUMBER]: number }), reports, this.#time, number)
