@@ -64,6 +64,12 @@ export const callerIn = ({ client, user, target, scope }: AdminRequest['body']) 
   scope: textOrNone(scope),
 })
 
+/** Name and value of a header line; undefined if it is none. */
+export function readHeaderLine(line: string): readonly [name: string, value: string] | undefined {
+  const colon = line.indexOf(':')
+  return colon <= 0 ? undefined : [line.slice(0, colon), line.slice(colon + 1).trim()]
+}
+
 /** The header lines, and the Content-Type of a body of JSON or XML if they name none. */
 function headersWithType(lines: readonly string[], body: Buffer): readonly string[] {
   if (lines.some((line) => /^content-type:/i.test(line))) return lines

@@ -6,6 +6,7 @@ import {
   CALL_PARTS,
   callerIn,
   METHOD_AND_PATH,
+  readHeaderLine,
   readTypedCall,
   textOrNone,
   type TypedCall,
@@ -120,12 +121,6 @@ const SENT: Schema = {
   },
 }
 
-/** Name and value of a header line; undefined if it is none. */
-function readLine(line: string): readonly [string, string] | undefined {
-  const colon = line.indexOf(':')
-  return colon <= 0 ? undefined : [line.slice(0, colon), line.slice(colon + 1).trim()]
-}
-
 /** What is wrong with a request, beyond its schema. */
 async function problemsOf({ body }: AdminRequest): Promise<readonly string[]> {
   // Only here: commands need no addresses.
@@ -141,7 +136,7 @@ async function problemsOf({ body }: AdminRequest): Promise<readonly string[]> {
       plainAddress(textOrNone(body['from']) ?? '') === undefined &&
       'expected an IP address as `from`',
     has('body') && has('bodyBase64') && 'expected `body` or `bodyBase64`: not both',
-    lines.some((line) => readLine(line) === undefined) && 'expected header lines as `Name: value`',
+    lines.some((line) => readHeaderLine(line) === undefined) && 'expected header lines as `Name: value`',
   ].filter((problem) => problem !== false)
 }
 
@@ -152,7 +147,7 @@ function readCall({ body }: AdminRequest): DescribedCall {
   return {
     method: textOrNone(body['method']) ?? '',
     path: textOrNone(body['path']) ?? '',
-    headers: lines.map(readLine).filter((line) => line !== undefined),
+    headers: lines.map(readHeaderLine).filter((line) => line !== undefined),
     body:
       encoded === undefined ? Buffer.from(textOrNone(body['body']) ?? '') : Buffer.from(encoded, 'base64'),
     from: textOrNone(body['from']),

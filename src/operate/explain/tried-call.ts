@@ -4,7 +4,7 @@ import { type IncomingMessage, request as requestHttp, type RequestOptions } fro
 import { request as requestHttps } from 'node:https'
 import type { Explanation } from '../../base/contracts/calls/explanation.ts'
 import { reasonInWords } from '../../base/kernel/thrown.ts'
-import type { TypedCall } from './described-call.ts'
+import { readHeaderLine, type TypedCall } from './described-call.ts'
 import { explanationText } from './explanation-text.ts'
 import type { CommandSession } from '../operation/operation.ts'
 import { escapedForTerminal } from '../operation/terminal.ts'
@@ -32,10 +32,10 @@ export class NoAnswer extends Error {}
 function headersOf(lines: readonly string[]): Record<string, string[]> {
   const headers: Record<string, string[]> = {}
   for (const line of lines) {
-    const colon = line.indexOf(':')
-    if (colon <= 0) throw new UsageError(`--header: expected "Name: value", got "${line}"`)
-    const name = line.slice(0, colon)
-    headers[name] = [...(headers[name] ?? []), line.slice(colon + 1).trim()]
+    const read = readHeaderLine(line)
+    if (read === undefined) throw new UsageError(`--header: expected "Name: value", got "${line}"`)
+    const [name, value] = read
+    headers[name] = [...(headers[name] ?? []), value]
   }
   return headers
 }
