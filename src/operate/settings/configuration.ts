@@ -4,7 +4,7 @@ import { auditSchema } from '../../state/audit/format/schema.ts'
 import { backendsSchema } from '../../gateway/backends/schema.ts'
 import { onlyLessens } from '../../base/config/lessens.ts'
 import { loadFile, loadKey } from '../../base/config/load.ts'
-import { type KeyPath, pathText, type SourceLocation, type Problems } from '../../base/config/problems.ts'
+import { type KeyPath, pathText, type SourceLocation, Problems } from '../../base/config/problems.ts'
 import { choice, flag, optional, section, type Static, text, viewOf } from '../../base/config/schema.ts'
 import { scopesSchema } from '../../base/config/scopes/schema.ts'
 import type { Environment } from '../../base/config/validate.ts'
@@ -23,7 +23,11 @@ import { bindingOf, type ListenAddress, splitListenAddress } from '../../base/ke
 import { isSidecar, issuerNames, issuersSchema } from '../../identity/keys/issuers/issuers-schema.ts'
 import { keysSchema } from '../../identity/keys/signing/schema.ts'
 import { loadSchema } from '../../gateway/limits/schema.ts'
-import { type ClosableNames, maintenanceSchema } from '../../gateway/maintenance/schema.ts'
+import {
+  type ClosableNames,
+  compileMaintenance,
+  maintenanceSchema,
+} from '../../gateway/maintenance/schema.ts'
 import { workersSchema } from '../../base/contracts/processes/worker-pool.ts'
 import { serverSchema } from '../../gateway/server/schema.ts'
 import { storeSchema } from '../../state/stores/schema.ts'
@@ -193,6 +197,10 @@ export function closableNames(configuration: Named): ClosableNames {
     client: files.clients === undefined && !sidecar ? new Set(Object.keys(clients)) : undefined,
   }
 }
+
+/** The maintenance switches of a configuration that was checked. */
+export const configuredSwitches = (configuration: Configuration): ReturnType<typeof compileMaintenance> =>
+  compileMaintenance(configuration.maintenance, closableNames(configuration), new Problems())
 
 /**
  * Whether the second configuration differs from the first, and only by what it takes away (C12.1.4): clients, users,

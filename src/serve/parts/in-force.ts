@@ -9,12 +9,11 @@ import { type Editors, openEditors } from '../../identity/directory/editors/edit
 import { Hasher } from '../../identity/directory/hashing/hasher.ts'
 import type { Clock } from '../../base/kernel/clock.ts'
 import { KeyError } from '../../base/kernel/key-error.ts'
-import { compileMaintenance } from '../../gateway/maintenance/schema.ts'
 import { AdminError } from '../../operate/operation/errors.ts'
 import type { KeyWork } from '../../operate/operation/key-work.ts'
 import { oneAtATime } from '../../base/kernel/in-turn.ts'
 import { namedValuesOf } from '../../operate/settings/business-values.ts'
-import { closableNames, type Configuration } from '../../operate/settings/configuration.ts'
+import { type Configuration, configuredSwitches } from '../../operate/settings/configuration.ts'
 import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import { adoptSeals, keysPlanOf } from './key-plan.ts'
 import type { State } from './state.ts'
@@ -96,9 +95,7 @@ export class InForce {
     this.#configuration = configuration
     this.#editors = undefined
     if (this.keys !== undefined) adoptSeals(this.keys.plan.place, configuration)
-    const names = closableNames(configuration)
-    const switches = compileMaintenance(configuration.maintenance, names, new Problems())
-    this.#parts.state.maintenance.configure(switches)
+    this.#parts.state.maintenance.configure(configuredSwitches(configuration))
   }
 
   /**

@@ -7,7 +7,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Environment } from '../../base/config/validate.ts'
-import { ConfigurationError, problemLines, Problems } from '../../base/config/problems.ts'
+import { ConfigurationError, problemLines } from '../../base/config/problems.ts'
 import { NO_TRAIL } from '../../base/contracts/records/audit.ts'
 import type { DescribedCall, Explanation } from '../../base/contracts/calls/explanation.ts'
 import { NO_RECORDER } from '../../base/contracts/records/recorder.ts'
@@ -18,10 +18,9 @@ import { explainCall } from '../../gateway/explain/explain.ts'
 import { LocalLockouts } from '../../identity/guessing/lockouts.ts'
 import { type Clock, systemClock } from '../../base/kernel/clock.ts'
 import { splitListenAddress } from '../../base/kernel/listen-address.ts'
-import { compileMaintenance } from '../../gateway/maintenance/schema.ts'
 import { serviceUrls } from '../../gateway/server/schema.ts'
 import { loadConfiguration } from '../../operate/settings/check-configuration.ts'
-import { closableNames, type Configuration } from '../../operate/settings/configuration.ts'
+import { type Configuration, configuredSwitches } from '../../operate/settings/configuration.ts'
 import { STORED_KINDS } from '../../operate/settings/parties.ts'
 import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import { inspectStore } from '../../state/stores/read-store.ts'
@@ -133,9 +132,7 @@ async function openExplain(
   const parts = await openParts(configuration, dependencies)
   opened.defer(() => closeAll(closablesOf(parts)))
   dependencies.openedFunds.attach(parts.directory.places)
-  maintenance.configure(
-    compileMaintenance(configuration.maintenance, closableNames(configuration), new Problems()),
-  )
+  maintenance.configure(configuredSwitches(configuration))
   const { port } = splitListenAddress(configuration.server.listen)
   const service = compileService(parts, dependencies, serviceUrls(configuration.server, port), NO_RECORDER)
   const explainParts = explainPartsOf(service, admission)

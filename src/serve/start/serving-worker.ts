@@ -1,6 +1,5 @@
 /** Serves in one process: doors, the public listener, and the configurations that calls are decided by. */
 import type { OpenTrail } from '../../state/audit/write/trail.ts'
-import { Problems } from '../../base/config/problems.ts'
 import type { RateUsage } from '../../base/contracts/calls/admission.ts'
 import type { TestTokenAnswer, TestTokenRequest } from '../../base/contracts/people/claimed-callers.ts'
 import type { Door } from '../../base/contracts/calls/exchange.ts'
@@ -16,12 +15,11 @@ import type { ReadyDocument } from '../../base/http/head/entity-tag.ts'
 import { answerTestToken } from '../../identity/claimed-callers.ts'
 import { type Identity, identityDoor } from '../../identity/identity.ts'
 import { after } from '../../base/kernel/clock.ts'
-import { compileMaintenance } from '../../gateway/maintenance/schema.ts'
 import type { RecalledCall, WorkerMessages, WorkerPool } from '../../base/contracts/processes/worker-pool.ts'
 import type { ConnectionLimit } from '../../gateway/server/connection-limit.ts'
 import type { PublicListener } from '../../gateway/server/public-listener.ts'
 import { serviceUrls, type ServiceUrls } from '../../gateway/server/schema.ts'
-import { closableNames, type Configuration } from '../../operate/settings/configuration.ts'
+import { type Configuration, configuredSwitches } from '../../operate/settings/configuration.ts'
 import { type Condition, mergeConditions } from '../../base/kernel/health.ts'
 import { PastCalls } from '../../operate/watch/past-calls.ts'
 import type { RelayRecorder } from '../../operate/watch/recorders.ts'
@@ -251,10 +249,7 @@ export class ServingWorker implements WorkerPool<Configuration> {
     this.dependencies.openedFunds.attach(parts.directory.places)
     if (keys !== undefined) adoptSeals(keys.place, parts.configuration)
     this.#limit(parts.configuration)
-    const names = closableNames(parts.configuration)
-    this.dependencies.maintenance.configure(
-      compileMaintenance(parts.configuration.maintenance, names, new Problems()),
-    )
+    this.dependencies.maintenance.configure(configuredSwitches(parts.configuration))
   }
 
   #limit(configuration: Configuration): void {
