@@ -196,9 +196,17 @@ export class Conversions {
   readonly #slots = new ConversionSlots(SLOTS)
   readonly #threads = new Threads()
 
-  /** A slot is the memory of one large body. Rejects with Fault `conversion_busy`, `client_gone`. */
-  enter({ owner, client }: Sharer, onGone: OnGone): Promise<LeaveSlot> {
-    return this.#slots.enter(owner, onGone, client)
+  /**
+   * Works with a slot, which is the memory of one large body. Rejects with Fault `conversion_busy`, `client_gone`, or with
+   * what the work rejects with.
+   */
+  async withSlot<T>({ owner, client }: Sharer, onGone: OnGone, work: () => Promise<T>): Promise<T> {
+    const leave = await this.#slots.enter(owner, onGone, client)
+    try {
+      return await work()
+    } finally {
+      leave()
+    }
   }
 
   /** Runs a task on another thread. Rejects with its fault. */

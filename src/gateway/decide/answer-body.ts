@@ -204,7 +204,9 @@ export function envelopeOf(
   const bytes = body.kind === 'bytes' ? body.bytes : NOTHING
   if (bytes.length > limit) throw tooLarge(limit)
   const task = taskOf(bytes, body.kind === 'bytes' ? body.contentType : undefined, rules)
-  return isSmall(bytes, isOfXml(task)) ? convertAnswer(task) : convertLarge(task, rules, conversions, onGone)
+  if (isSmall(bytes, isOfXml(task))) return convertAnswer(task)
+  const sharer = sharerOf(rules)
+  return conversions.withSlot(sharer, onGone, () => conversions.run(task, sharer))
 }
 
 const taskOf = (
@@ -222,21 +224,6 @@ const taskOf = (
 })
 
 const isOfXml = ({ answerFormat, to }: AnswerTask): boolean => answerFormat.format === 'xml' || to === 'xml'
-
-async function convertLarge(
-  task: AnswerTask,
-  rules: EnvelopeRules,
-  conversions: Conversions,
-  onGone: OnGone,
-): Promise<Uint8Array> {
-  const sharer = sharerOf(rules)
-  const leave = await conversions.enter(sharer, onGone)
-  try {
-    return await conversions.run(task, sharer)
-  } finally {
-    leave()
-  }
-}
 
 /** The body is not read before there is a slot, so that backpressure holds the upstream. */
 function convertStream(
@@ -292,12 +279,9 @@ async function held<T>(
   onGone: OnGone,
   work: () => Promise<T>,
 ): Promise<T> {
-  let leave: (() => void) | undefined
   try {
-    leave = await conversions.enter(sharer, onGone)
-    return await work()
+    return await conversions.withSlot(sharer, onGone, work)
   } finally {
-    leave?.()
     if (body.kind === 'stream') body.pieces.cancel()
   }
 }

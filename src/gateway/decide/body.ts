@@ -226,7 +226,7 @@ const asXml = (bytes: Uint8Array): CallBody => ({
 })
 
 /** The same for a large one, on another thread (T4.7). A value is parsed here, in slices: it cannot cross threads. */
-async function convertLarge(
+function convertLarge(
   kind: BodyKind,
   { bytes, onGone, client }: Received,
   { body, backend, items }: BodyUse,
@@ -237,17 +237,12 @@ async function convertLarge(
   const { schema } = body
   const kept = keptOut?.members
   const sharer = { owner: name, client }
-  const leave = await conversions.enter(sharer, onGone)
-  try {
-    const checked = await conversions.run(
-      { kind: 'request', bytes, as: kind, to, schema, kept, items, xml },
-      sharer,
-    )
+  const task = { kind: 'request', bytes, as: kind, to, schema, kept, items, xml } as const
+  return conversions.withSlot<CallBody>(sharer, onGone, async () => {
+    const checked = await conversions.run(task, sharer)
     if (format === 'value') return { kind: 'value', value: await parseJsonInSlices(checked) }
     return { kind: 'bytes', bytes: checked, contentType: MEDIA_TYPE_OF[format] }
-  } finally {
-    leave()
-  }
+  })
 }
 
 /** The body that is sent for a call whose templates name the client's, or make another one (C8.7). */
@@ -327,21 +322,18 @@ interface Elsewhere {
   readonly onGone: OnGone
 }
 
-async function makeElsewhere(
+function makeElsewhere(
   { bytes = NOTHING, as = 'json', to, schema, kept, items, xml }: GivenBody,
   type: string,
   { conversions, making, sharer, onGone }: Elsewhere,
 ): Promise<MadeBody> {
-  const leave = await conversions.enter(sharer, onGone)
-  try {
+  return conversions.withSlot(sharer, onGone, async () => {
     const request = { kind: 'request', bytes, as, to, schema, kept, items, xml } as const
     const task = { ...request, making: writeMaking(making) }
     const made = await conversions.runWhole(task, sharer)
     const found = parseJson(Buffer.from(made.found ?? '{}'), FOUND_LIMITS) as JsonObject
     return { body: bodyOf(made.bytes, type), found }
-  } finally {
-    leave()
-  }
+  })
 }
 
 const NOTHING = Buffer.alloc(0)

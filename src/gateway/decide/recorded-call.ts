@@ -15,7 +15,7 @@ import { traceIdOf } from '../../base/http/head/trace-context.ts'
 import { Fault, toFault } from '../../base/kernel/faults.ts'
 import { Slices } from '../../base/kernel/slices.ts'
 import type { AuditRule } from '../actions/action-table.ts'
-import { isSmall } from '../conversion/conversions.ts'
+import { isSmall, type OnGone } from '../conversion/conversions.ts'
 import { keptOf } from '../conversion/tasks.ts'
 import type { CallOutcome, Decision, OutcomeRecord } from './pipeline.ts'
 import type { Runtime } from './runtime.ts'
@@ -89,13 +89,10 @@ export class RecordedCall implements CallRecord, OutcomeRecord {
     if (isSmall(bytes, as === 'xml')) return keptOf(task)
     const { conversions } = runtime
     const sharer = { owner: backend.name, client: decision.principal?.clientKey }
-    const leave = await conversions.enter(sharer, (listener) => exchange.onGone(listener))
-    try {
-      const kept = await conversions.run({ kind: 'kept', ...task }, sharer)
-      return JSON.parse(kept.toString()) as Record<string, string>
-    } finally {
-      leave()
-    }
+    const onGone: OnGone = (listener) => exchange.onGone(listener)
+    const run = () => conversions.run({ kind: 'kept', ...task }, sharer)
+    const kept = await conversions.withSlot(sharer, onGone, run)
+    return JSON.parse(kept.toString()) as Record<string, string>
   }
 
   /** The body as its backend gets it: one that streams is hashed on its way, and its end has a record of its own. */
