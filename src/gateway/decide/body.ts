@@ -97,7 +97,8 @@ export function checkBody(head: Head, operation: Operation, limit: number): Body
   return { kind: 'parsed', as: kind, limit }
 }
 
-function planOpaque(contentType: string | undefined, declared: BodyDeclaration): BodyPlan {
+/** How a body is taken that passes unread. */
+export function planOpaque(contentType: string | undefined, declared: BodyDeclaration): BodyPlan {
   if (declared === 0) return NO_PLAN
   return { kind: 'opaque', contentType, length: declared === 'chunked' ? undefined : declared }
 }

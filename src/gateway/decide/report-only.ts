@@ -16,7 +16,7 @@ import { declaredBody, type Head, isBodiless, isSafe } from '../../base/http/hea
 import { decodeSegment, type RequestTarget } from '../../base/http/head/request-target.ts'
 import { Fault } from '../../base/kernel/faults.ts'
 import { type Action, AREA_AT, type AuditRule, type Operation } from '../actions/action-table.ts'
-import { type BodyPlan, type BodyRecord, checkBody, checkParameters, parseBody } from './body.ts'
+import { type BodyPlan, type BodyRecord, checkBody, checkParameters, parseBody, planOpaque } from './body.ts'
 import {
   admit,
   authenticate,
@@ -117,7 +117,7 @@ function decideUnrefused(
     operation: negotiated === undefined ? verbatim(operation) : operation,
     negotiated: negotiated ?? passThroughAnswer(head, operation),
     query: query ?? NO_QUERY,
-    body: body ?? passThroughBody(head),
+    body: body ?? planOpaque(head.headers['content-type'], declaredBody(head)),
     observation: seen,
   }
 }
@@ -180,13 +180,6 @@ const passThroughAnswer = ({ headers }: Head, { versions }: Operation): Negotiat
   version: versions.defaultVersion,
   type: headers.accept ?? '*/*',
 })
-
-function passThroughBody(head: Head): BodyPlan {
-  const declared = declaredBody(head)
-  if (declared === 0) return { kind: 'none' }
-  const length = declared === 'chunked' ? undefined : declared
-  return { kind: 'opaque', contentType: head.headers['content-type'], length }
-}
 
 /** As `readCallBody`, but a body that would be refused is sent on unparsed. Rejects with Fault `client_gone`. */
 export async function readBodyUnrefused(
