@@ -7,8 +7,7 @@ import { printable, readBody } from '../../../base/http/body/read-body.ts'
 import { ENVELOPE_SCHEMA, readXml } from '../../../base/http/xml/read.ts'
 import { after, type Clock } from '../../../base/kernel/clock.ts'
 import { Fault } from '../../../base/kernel/faults.ts'
-import type { UpstreamAddress } from '../../upstream/socket.ts'
-import { type AnswerTypes, formatOf } from './response/answer-types.ts'
+import { formatOf } from './response/answer-types.ts'
 import {
   cleanCode,
   errorsIn,
@@ -20,26 +19,17 @@ import {
   searchedPlaces,
   UNUSABLE_CODE,
 } from './response/own-errors.ts'
-import type { RedirectRules } from './target/redirects.ts'
 import { statusFault, type StatusVerdict, verdictOfStatus } from './response/response.ts'
+import type { HttpBackendRules } from './rules.ts'
 import { compileHoldsAddress, type HoldsAddress } from './target/upstream-addresses.ts'
 
 type Format = 'json' | 'xml'
 
 /** What a refusal's answer depends on, besides its status (C8.4, C8.8). */
-interface RefusalRules {
-  readonly format: Format
-  readonly types: AnswerTypes | undefined
-  readonly targets: readonly UpstreamAddress[]
-  readonly host: string | undefined
-  readonly conceals?: boolean
-  /** Their origins are addresses of the upstream, too. */
-  readonly redirects: RedirectRules | undefined
-  /** Where errors are in the upstream's own answers; undefined: in envelopes of a 4xx only. */
-  readonly errors: OwnErrors | 'problem' | undefined
-  /** Statuses that stand for the upstream's own 4xx; undefined: none. */
-  readonly errorStatus: ReadonlyMap<number, number> | undefined
-}
+type RefusalRules = Pick<
+  HttpBackendRules,
+  'format' | 'types' | 'targets' | 'host' | 'conceals' | 'redirects' | 'errors' | 'errorStatus'
+>
 
 export interface UpstreamRefusal {
   readonly statusCode: number

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { Call, Payload } from '../../../base/contracts/calls/backend.ts'
+import type { Call } from '../../../base/contracts/calls/backend.ts'
 import type { KeyStanding, Signer } from '../../../base/contracts/people/keys.ts'
 import type { Place } from '../../../base/contracts/people/places.ts'
 import type { Principal } from '../../../base/contracts/people/principal.ts'
@@ -7,12 +7,8 @@ import { forwardedLines } from '../../../base/http/head/addresses.ts'
 import { foldName } from '../../../base/http/head/end-to-end-headers.ts'
 import { followedBy, headerLine, type HeaderText, NO_HEADERS } from '../../../base/http/head/header-text.ts'
 import type { Clock } from '../../../base/kernel/clock.ts'
-import { compileFixedHeaders, type FixedHeaders } from '../templates/places.ts'
-import type { AnswerTypes } from './response/answer-types.ts'
-import type { Credentials } from './auth/credentials.ts'
-
-/** Headers that state the caller to an upstream (C8.2). */
-export type Identify = (call: Call) => HeaderText | Promise<HeaderText>
+import { compileFixedHeaders } from '../templates/places.ts'
+import type { HttpBackendRules, Identify } from './rules.ts'
 
 /** Printable ASCII without `%`, and no space at the ends, which a receiver would trim. */
 const PLAIN = /^(?:[!-$&-~](?:[ -$&-~]*[!-$&-~])?)?$/
@@ -139,17 +135,11 @@ function claimsOf(
   }
 }
 
-export interface RequestHeaderRules {
-  readonly vendor: string
-  readonly format: 'json' | 'xml'
-  readonly payload: Payload
-  readonly types: AnswerTypes | undefined
-  readonly forwarded: 'on' | 'off'
-  readonly forwardAuthorization: boolean
-  /** The credentials whose header takes the place of a client's, as the configured headers do. */
-  readonly credentials: Credentials | undefined
-  readonly headers: FixedHeaders
-}
+/** The header of `credentials` takes the place of a client's, as the configured headers do. */
+type RequestHeaderRules = Pick<
+  HttpBackendRules,
+  'vendor' | 'format' | 'payload' | 'types' | 'forwarded' | 'forwardAuthorization' | 'credentials' | 'headers'
+>
 
 /** Writes the headers of the upstream request (C8.2), but for who calls, credentials, and what frames it. */
 export type RequestHeaders = (call: Call) => HeaderText

@@ -1,10 +1,9 @@
-import type { KeptOut, Payload } from '../../../base/contracts/calls/backend.ts'
+import type { Call, KeptOut, Payload } from '../../../base/contracts/calls/backend.ts'
 import type { JsonPointer } from '../../../base/http/body/json.ts'
+import type { HeaderText } from '../../../base/http/head/header-text.ts'
 import type { KeptNames } from '../../../base/http/head/query.ts'
 import type { PlainXmlRules } from '../../../base/http/xml/plain-document.ts'
-import type { PoolRules } from '../../upstream/pool.ts'
 import type { UpstreamTimeouts } from '../../upstream/request.ts'
-import type { UpstreamAddress } from '../../upstream/socket.ts'
 import type { RequestTemplates } from '../templates/places.ts'
 import type { XmlSection } from './schema/answer-schema.ts'
 import type { AnswerTypes } from './response/answer-types.ts'
@@ -13,9 +12,7 @@ import type { TokenSources } from './auth/token-credentials.ts'
 import type { OfferedOperation } from './target/offered-operations.ts'
 import type { RedirectRules } from './target/redirects.ts'
 import type { OwnErrors } from './response/own-errors.ts'
-import type { Identify, RequestHeaderRules } from './request.ts'
-import type { EjectionRules, HealthCheckRules, TargetChanged } from './target/targets.ts'
-import type { VaryingRules } from './target/varying-targets.ts'
+import type { TargetRules, VaryingRules } from './target/varying-targets.ts'
 
 /** The rules for requests to an upstream (C8.7). */
 export interface RequestRules extends RequestTemplates {
@@ -74,21 +71,16 @@ export interface ExchangeRules extends RequestRules {
   readonly operations: readonly OfferedOperation[] | undefined
 }
 
-export interface HttpBackendRules extends ExchangeRules, RequestHeaderRules, PoolRules {
+/** Headers that state the caller to an upstream (C8.2). */
+export type Identify = (call: Call) => HeaderText | Promise<HeaderText>
+
+export interface HttpBackendRules extends ExchangeRules, TargetRules {
   readonly name: string
-  /** The upstream's instances; their base paths are put before every request's. */
-  readonly targets: readonly UpstreamAddress[]
-  /** The Host header in place of the target's own. */
-  readonly host: string | undefined
+  readonly vendor: string
   /** Where target or host differ from call to call. */
   readonly varying?: VaryingRules | undefined
   /** Whether a secret says where calls go: then neither log nor error tells it. */
   readonly conceals?: boolean
   readonly identify: Identify
   readonly sources: TokenSources
-  readonly ejection: EjectionRules
-  readonly healthCheck: HealthCheckRules | undefined
-  readonly targetChanged: TargetChanged
-  /** Called before each further attempt at a call. */
-  readonly retried: () => void
 }

@@ -29,12 +29,16 @@ export interface VaryingRules {
   readonly templates: readonly CertainTemplate[]
 }
 
-interface TargetRules extends PoolRules {
+/** Where the calls of a backend go, and how its targets are used. */
+export interface TargetRules extends PoolRules {
+  /** The upstream's instances; their base paths are put before every request's. */
   readonly targets: readonly UpstreamAddress[]
+  /** The Host header in place of the target's own. */
   readonly host: string | undefined
   readonly ejection: EjectionRules
   readonly healthCheck: HealthCheckRules | undefined
   readonly targetChanged: TargetChanged
+  /** Called before each further attempt at a call. */
   readonly retried: () => void
 }
 
