@@ -16,7 +16,7 @@ import { Fault } from '../../../base/kernel/faults.ts'
 import { NOT_SENT, type UpstreamReader } from '../../upstream/reader.ts'
 import type { UpstreamRequest, UpstreamTimeouts } from '../../upstream/request.ts'
 import { credentialsFor, type Authorized } from './auth/credentials.ts'
-import { type Redirectable, type Redirected, type Redirects, urlOf } from './target/redirects.ts'
+import { type FollowRedirects, type Redirectable, type Redirected, urlOf } from './target/redirects.ts'
 import { isConnectionFault, isTimeout, unsent, upstreamFault } from './response/response.ts'
 import { NONE_TRIED, type Tried, type UpstreamTarget, type UpstreamTargets } from './target/targets.ts'
 
@@ -32,7 +32,7 @@ export interface ForwardingBackend<T = BackendAnswer> {
   methodOf(call: Call): string
   pathOf(call: Call): string
   /** For GET and HEAD; undefined: none are followed. */
-  readonly redirects: Redirects | undefined
+  readonly redirects: FollowRedirects | undefined
   /** @throws Fault where the response is no answer (C8.4) */
   answerOf(call: Call, response: UpstreamResponse, source: ResponseSource): T | Promise<T>
 }
@@ -128,7 +128,7 @@ export class CallForwarding<T = BackendAnswer> implements Forwarding, UpstreamRe
     this.redirected = undefined
     const { redirects } = this.#backend
     const isFollowed = redirects !== undefined && FOLLOWED.has(this.method) && FOLLOWED.has(this.#call.method)
-    const last = isFollowed ? redirects.callbackOf(this.#redirectable(target, callback)) : callback
+    const last = isFollowed ? redirects(this.#redirectable(target, callback)) : callback
     this.#reading(target.send(this, last))
   }
 

@@ -26,7 +26,7 @@ import { credentialsFor, type Authorized } from './auth/credentials.ts'
 import { maskedRules, maskedTargets, sentRequest, tryCredentials } from './preview.ts'
 import { CallForwarding, type ForwardingBackend, type ResponseSource } from './forwarding.ts'
 import { searchedPlaces } from './response/own-errors.ts'
-import { originByHost, Redirects } from './target/redirects.ts'
+import { followRedirects, type FollowRedirects, originByHost } from './target/redirects.ts'
 import { Refusals, type UpstreamRefusal } from './refusal.ts'
 import { compileRequestHeaders, type RequestHeaders } from './request.ts'
 import {
@@ -75,7 +75,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
   readonly #successes: SuccessReader | undefined
   /** Undefined: no headers pass beyond the defaults. */
   readonly #links: LinkHeaders | undefined
-  readonly redirects: Redirects | undefined
+  readonly redirects: FollowRedirects | undefined
   readonly #stopChecks: readonly (() => void)[]
   /** Undefined: all calls go to `targets`. */
   readonly #varying: VaryingTargets | undefined
@@ -135,12 +135,12 @@ export class HttpBackend implements Backend, ForwardingBackend {
     return targets.map((address) => new UpstreamTarget(address, this.rules, this.#clock, targetChanged))
   }
 
-  #compileRedirects(): Redirects | undefined {
+  #compileRedirects(): FollowRedirects | undefined {
     const { redirects, host, timeouts, query, keptOut, operations = [] } = this.rules
     if (redirects === undefined || redirects.max === 0) return undefined
     // `queryOnly` and `strictQuery` are for what clients send.
     const queryOf = compileQueryTemplate({ query, queryOnly: undefined, strictQuery: false, keptOut })
-    return new Redirects(redirects, {
+    return followRedirects(redirects, {
       targets: this.targets,
       host,
       operations,

@@ -73,25 +73,19 @@ interface Step {
   readonly count: number
 }
 
+/** Makes the callback for an attempt's first request: it calls the attempt's own once there is an answer that is given. */
+export type FollowRedirects = (attempt: Redirectable) => UpstreamCallback
+
 /** Follows an upstream's redirects (C8.8). For calls that are GET or HEAD, here and there. */
-export class Redirects {
-  readonly #rules: RedirectRules
-  readonly #upstream: RedirectingUpstream
-
-  constructor(rules: RedirectRules, upstream: RedirectingUpstream) {
-    this.#rules = rules
-    this.#upstream = upstream
-  }
-
-  /** The callback for the attempt's first request: it calls the attempt's own once there is an answer that is given. */
-  callbackOf(attempt: Redirectable): UpstreamCallback {
-    const started = this.#upstream.clock.monotonic()
+export const followRedirects =
+  (rules: RedirectRules, upstream: RedirectingUpstream): FollowRedirects =>
+  (attempt) => {
+    const started = upstream.clock.monotonic()
     return (error, response) => {
       if (response === undefined || !FOLLOWED.has(response.statusCode)) attempt.callback(error, response)
-      else new Following(attempt, started, this.#rules, this.#upstream).take(response)
+      else new Following(attempt, started, rules, upstream).take(response)
     }
   }
-}
 
 class Following {
   readonly #attempt: Redirectable
