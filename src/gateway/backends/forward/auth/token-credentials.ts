@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util'
 import { headerLine, type HeaderText } from '../../../../base/http/head/header-text.ts'
 import type { Clock } from '../../../../base/kernel/clock.ts'
 import { Fault } from '../../../../base/kernel/faults.ts'
@@ -158,8 +157,6 @@ export class TokenCredentials implements Credentials {
 type TokenChanged = (failure: string | undefined, business?: string) => void
 
 interface TokenSource {
-  readonly config: OAuth2Config
-  readonly ca: Buffer | undefined
   readonly endpoint: TokenEndpoint
   readonly credentials: TokenCredentials
 }
@@ -171,8 +168,9 @@ const MOST_RENDERED = 1000
 export class TokenSources {
   readonly #clock: Clock
   readonly #changed: TokenChanged
-  readonly #sources: TokenSource[] = []
-  /** The sources for businesses, by their configuration; the one that was asked for last is the last. */
+  /** By their configuration, which has the name of the file of authorities. */
+  readonly #sources = new Map<string, TokenSource>()
+  /** The sources for businesses, likewise; the one that was asked for last is the last. */
   readonly #rendered = new Map<string, TokenSource>()
   #isClosed = false
 
@@ -184,10 +182,9 @@ export class TokenSources {
 
   /** @param ca PEM text of the authorities to trust instead of the system's */
   credentialsOf(config: OAuth2Config, ca: Buffer | undefined): TokenCredentials {
-    const known = this.#sources.find((each) => isDeepStrictEqual([each.config, each.ca], [config, ca]))
-    if (known !== undefined) return known.credentials
-    const source = this.#open(config, ca)
-    this.#sources.push(source)
+    const key = JSON.stringify(config)
+    const source = this.#sources.get(key) ?? this.#open(config, ca)
+    this.#sources.set(key, source)
     return source.credentials
   }
 
@@ -198,7 +195,6 @@ export class TokenSources {
    * @throws Fault `upstream_token_unavailable` where all that may be kept wait for a token
    */
   renderedOf(config: OAuth2Config, ca: Buffer | undefined, business: string): TokenCredentials {
-    // This includes the name of the file of authorities.
     const key = JSON.stringify(config)
     const source = this.#rendered.get(key) ?? this.#openRendered(config, ca, business)
     this.#rendered.delete(key)
@@ -230,12 +226,12 @@ export class TokenSources {
       changed: (failure) => this.#changed(failure, business),
     })
     if (this.#isClosed) credentials.close()
-    return { config, ca, endpoint, credentials }
+    return { endpoint, credentials }
   }
 
   async close(): Promise<void> {
     this.#isClosed = true
-    const all = [...this.#sources, ...this.#rendered.values()]
+    const all = [...this.#sources.values(), ...this.#rendered.values()]
     for (const { credentials } of all) credentials.close()
     await Promise.all(all.map(({ endpoint }) => endpoint.close()))
   }
