@@ -10,11 +10,7 @@ export const extension = {
     backends: {
       module: {
         schema: moduleSchema,
-        open: async (name, config, problems, dependencies) => {
-          const { openUserModule } = await import('./open-module.ts')
-          return openUserModule(name, asModule(config), problems, dependencies)
-        },
-        openOver: async (name, config, under, problems, dependencies) => {
+        open: async (name, config, problems, dependencies, under) => {
           const { openUserModule } = await import('./open-module.ts')
           return openUserModule(name, asModule(config), problems, dependencies, under)
         },

@@ -1,10 +1,11 @@
 import { type Blamed, onAccountOf } from '../../base/config/modules/blame.ts'
-import type { Backend, BackendAnswer, Call } from '../../base/contracts/calls/backend.ts'
+import type { BackendAnswer, Call } from '../../base/contracts/calls/backend.ts'
 import type { Module } from '../../base/contracts/calls/module.ts'
 import { isBodiless } from '../../base/http/head/head.ts'
 import type { Clock } from '../../base/kernel/clock.ts'
 import type { FaultCode } from '../../base/kernel/faults.ts'
 import type { HttpBackend } from '../../gateway/backends/forward/http.ts'
+import type { AddedBackend } from '../../gateway/backends/kinds.ts'
 import { answersByStatus, passedNames } from '../../gateway/backends/forward/response/response.ts'
 import {
   type AnswerRules,
@@ -30,11 +31,6 @@ interface ModuleRules extends QuestionRules {
   readonly answerLimit: number
 }
 
-export interface UserModule extends Backend {
-  /** The same module around another view of the same backend. */
-  around(under: HttpBackend): UserModule
-}
-
 /** The faults of a module besides the statuses that it answers. */
 const MODULE_FAULTS: readonly FaultCode[] = ['upstream_timeout', 'upstream_broken', 'answer_too_large']
 
@@ -44,7 +40,7 @@ const MODULE_FAULTS: readonly FaultCode[] = ['upstream_timeout', 'upstream_broke
  * without it.
  * @param under the backend that it runs around (C8.9); for an operation, that backend's view. Its opener closes it
  */
-export function userModule(module: AnsweringModule, rules: ModuleRules, under?: HttpBackend): UserModule {
+export function userModule(module: AnsweringModule, rules: ModuleRules, under?: HttpBackend): AddedBackend {
   const { name } = rules
   const responseHeaders = [...(under?.rules.responseHeaders ?? []), ...rules.responseHeaders]
   const headers = passedNames(responseHeaders)

@@ -4,11 +4,11 @@ import type { KeyPath, Problems } from '../../base/config/problems.ts'
 import { type Code, readCode } from '../../base/config/scopes/scope-token.ts'
 import type { ModuleContext, ModuleFactory } from '../../base/contracts/calls/module.ts'
 import { after } from '../../base/kernel/clock.ts'
-import type { BackendDependencies } from '../../gateway/backends/kinds.ts'
+import type { AddedBackend, BackendDependencies } from '../../gateway/backends/kinds.ts'
 import type { HttpBackend } from '../../gateway/backends/forward/http.ts'
 import { isForbiddenResponseHeader } from '../../gateway/backends/forward/response/response.ts'
 import { answeringModule } from './answering.ts'
-import { type UserModule, userModule } from './module.ts'
+import { userModule } from './module.ts'
 import type { ModuleFailed } from './question.ts'
 import type { ModuleConfig } from './schema.ts'
 
@@ -24,7 +24,7 @@ export async function openUserModule(
   problems: Problems,
   { clock, funds, answerLimit, moduleFailed }: ModuleDependencies,
   under?: HttpBackend,
-): Promise<UserModule | undefined> {
+): Promise<AddedBackend | undefined> {
   const at: KeyPath = ['backends', name]
   for (const [index, header] of config.responseHeaders.entries())
     if (isForbiddenResponseHeader(header))

@@ -31,32 +31,29 @@ export interface BackendDependencies extends ForwardingDependencies {
   readonly addedBackends: AddedBackends
 }
 
-/** A backend around one that forwards. */
-interface AroundBackend extends Backend {
-  /** The same backend around a view of that one: what an operation changes of it. */
-  around(view: HttpBackend): Backend
+/** A backend of an added kind. */
+export interface AddedBackend extends Backend {
+  /** Where it runs around one that forwards: the same backend around a view of that one, which is what an operation changes of it. */
+  readonly around?: (view: HttpBackend) => Backend
 }
 
 /** The section of a backend, with `kind`; read by the schema of its kind. */
 type Section = { readonly kind: string }
 
-/** A kind of backend. Its `open` reports a problem, and gives undefined, if the backend cannot be used. */
+/** A kind of backend. */
 export interface AddedKind {
   readonly schema: TSchema
+  /**
+   * Reports a problem, and gives undefined, if the backend cannot be used.
+   * @param under the backend that its section names in `over`; absent for one that runs around no other
+   */
   readonly open: (
     name: string,
     config: Section,
     problems: Problems,
     dependencies: BackendDependencies,
-  ) => Promise<Backend | undefined>
-  /** Opens one whose section names another backend in `over`. @param under that backend */
-  readonly openOver?: (
-    name: string,
-    config: Section,
-    under: HttpBackend,
-    problems: Problems,
-    dependencies: BackendDependencies,
-  ) => Promise<AroundBackend | undefined>
+    under?: HttpBackend,
+  ) => Promise<AddedBackend | undefined>
   /**
    * A digest of its files: as they are `now`, or as they were when they were `loaded`. Before it was opened once, its files are not
    * known.

@@ -147,20 +147,25 @@ async function openOver(
   const [first, ...more] = under.rules.targets
   if (more.some(({ basePath }) => basePath !== first?.basePath))
     problems.error(['backends', name, 'over'], 'names a backend whose targets have different paths')
-  const openOver = dependencies.addedBackends.kinds.get(config.kind)?.openOver
-  if (openOver === undefined) throw new TypeError(`a backend of kind ${config.kind} runs around no other`)
-  const around = await openOver(name, config, under, problems, dependencies)
-  if (around === undefined) return undefined
-  return Object.assign(around, {
+  const added = dependencies.addedBackends.kinds.get(config.kind)
+  if (added === undefined) throw runsAroundNone(config)
+  const outer = await added.open(name, config, problems, dependencies, under)
+  if (outer === undefined) return undefined
+  const { around } = outer
+  if (around === undefined) throw runsAroundNone(config)
+  return Object.assign(outer, {
     forOperation: (operation: ForwardedOperation, problems: Problems) => {
       if (operation.calls.reportOnly)
         problems.error(operation.at, `is report-only, and ${name} takes no unverified calls`)
       const view = compileOperationBackend(under, operation, problems)
-      return view === under ? around : around.around(view)
+      return view === under ? outer : around(view)
     },
     ...namesOf(under),
   })
 }
+
+const runsAroundNone = ({ kind }: OverAnother): TypeError =>
+  new TypeError(`a backend of kind ${kind} runs around no other`)
 
 /** Reports a wrong `over`. A backend that forwards and is not open has been reported itself. */
 function reportUnder(name: string, over: string, { slice, open }: OtherBackends, problems: Problems): void {
