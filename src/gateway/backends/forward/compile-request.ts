@@ -19,7 +19,6 @@ import {
   checkTemplates,
   compilePath,
   compileText,
-  usedCertain,
   usedPath,
   type UsedTemplate,
   usedText,
@@ -105,9 +104,11 @@ function templatesOf(
       usedPath(listed, [...at, 'redirects', 'within', index], isShared),
     ),
     ...(credentials?.templates ?? []).map((each) =>
-      usedCertain(each.template, [...at, 'auth', ...each.at], isShared),
+      usedText(each.template, [...at, 'auth', ...each.at], isShared, 'certain'),
     ),
-    ...(varying?.templates ?? []).map((each) => usedCertain(each.template, [...at, ...each.at], isShared)),
+    ...(varying?.templates ?? []).map((each) =>
+      usedText(each.template, [...at, ...each.at], isShared, 'certain'),
+    ),
   ]
 }
 

@@ -74,18 +74,13 @@ export const usedPath = ({ segments }: PathTemplate, at: KeyPath, isShared: bool
   isShared,
 })
 
-export const usedText = (template: Template, at: KeyPath, isShared: boolean): UsedTemplate => ({
-  at,
-  used: usedIn(template, 'text'),
-  isShared,
-})
-
-/** How a template is used whose text is never left out. */
-export const usedCertain = (template: Template, at: KeyPath, isShared: boolean): UsedTemplate => ({
-  at,
-  used: usedIn(template, 'certain'),
-  isShared,
-})
+/** @param where `certain` for a text that is never left out */
+export const usedText = (
+  template: Template,
+  at: KeyPath,
+  isShared: boolean,
+  where: 'text' | 'certain' = 'text',
+): UsedTemplate => ({ at, used: usedIn(template, where), isShared })
 
 export const usedIn = (template: Template, where: Where): readonly UsedPlaceholder[] =>
   placeholdersIn(template).map((placeholder) => ({ placeholder, where }))
