@@ -1,4 +1,5 @@
 import type { ClientsBody } from '../backends/templates/check-templates.ts'
+import { compileTypes } from '../backends/forward/compile-answers.ts'
 import type { BoundNames } from '../backends/forward/kept-out.ts'
 import type { OfferedOperation, PublicSegment } from '../backends/forward/target/offered-operations.ts'
 import type { AddedUpgrade, OpenedBackend } from '../backends/kinds.ts'
@@ -9,7 +10,7 @@ import { SCOPE } from '../../base/config/scopes/schema.ts'
 import type { Backend } from '../../base/contracts/calls/backend.ts'
 import { isBodiless, isSafe } from '../../base/http/head/head.ts'
 import { type JsonPointer, parseJsonPointer } from '../../base/http/body/json.ts'
-import { type BodyKind, type BodyTypes, isParsedType } from '../../base/http/head/media-type.ts'
+import { type BodyTypes, isParsedType } from '../../base/http/head/media-type.ts'
 import { compileValidator } from '../../base/http/body/validate-body.ts'
 import { Fault } from '../../base/kernel/faults.ts'
 import {
@@ -234,14 +235,10 @@ function compileBodyTypes(
   path: KeyPath,
   problems: Problems,
 ): BodyTypes | undefined {
-  const types = new Map<string, BodyKind>()
-  for (const [name, kind] of Object.entries(config)) {
-    const type = name.toLowerCase()
-    if (isParsedType(type)) problems.error([...path, name], 'is a type that all bodies may have')
-    if (types.has(type)) problems.error([...path, name], 'is the same type as one before it')
-    types.set(type, kind)
-  }
-  return types.size === 0 ? undefined : types
+  for (const name of Object.keys(config))
+    if (isParsedType(name.toLowerCase()))
+      problems.error([...path, name], 'is a type that all bodies may have')
+  return compileTypes(config, path, problems)
 }
 
 function checkedRule(

@@ -44,13 +44,13 @@ export function compileAnswers(
   }
 }
 
-/** Media types in lower case. Undefined: an operation takes its backend's away. */
-function compileTypes(
-  config: Readonly<Record<string, 'json' | 'xml' | 'text'>>,
+/** How media types, in lower case, are read. Undefined: there are none; an operation takes its backend's away. */
+export function compileTypes<Kind>(
+  config: Readonly<Record<string, Kind>>,
   at: KeyPath,
   problems: Problems,
-): AnswerTypes | undefined {
-  const types = new Map<string, 'json' | 'xml' | 'text'>()
+): ReadonlyMap<string, Kind> | undefined {
+  const types = new Map<string, Kind>()
   for (const [name, kind] of Object.entries(config)) {
     if (types.has(name.toLowerCase())) problems.error([...at, name], 'is the same type as one before it')
     types.set(name.toLowerCase(), kind)
