@@ -28,17 +28,8 @@ export interface TokenAuthority {
   readonly ownIssuer?: string
 }
 
-export interface CallTokens {
-  readonly isKnown: (token: string) => boolean
-  find(token: string): Principal | undefined
-  verify(token: string, caller?: Caller): Promise<Principal>
-  verifyLocally(token: string): Promise<Principal>
-  /** The principal that a token claims, unverified; undefined if it cannot be read. */
-  claimed(token: string): Principal | undefined
-  ruleFor(principal: Principal): RevocationRule | undefined
-  isCurrent(principal: Principal): boolean
-  refusal(principal: Principal, why: 'expired' | 'revoked'): Fault
-}
+/** What decisions ask about tokens. */
+export type CallTokens = Omit<TokenCheck, keyof IssuedTokens>
 
 interface TokenCheckParts {
   readonly authority: TokenAuthority
@@ -70,7 +61,7 @@ const sizeOf = ({ scope, subject, client, tokenId = '' }: Principal, token: stri
  * Checks tokens (C4.4) with the cache of C4.16. The key is the whole token, the size is bounded in bytes. What may change
  * between two calls with the same token is checked on every call: whether its key is trusted, its expiry, its revocation.
  */
-export class TokenCheck implements IssuedTokens, CallTokens {
+export class TokenCheck implements IssuedTokens {
   readonly #parts: TokenCheckParts
   readonly #cache: LRUCache<string, Principal>
 
@@ -127,6 +118,7 @@ export class TokenCheck implements IssuedTokens, CallTokens {
     return this.#requireCurrent(await this.#parts.authority.verifyLocally(token))
   }
 
+  /** The principal that a token claims, unverified; undefined if it cannot be read. */
   claimed(token: string): Principal | undefined {
     try {
       return this.#parts.authority.read(token)
