@@ -13,6 +13,7 @@ import { declaredBody, type Head } from '../../base/http/head/head.ts'
 import { checkContentType } from '../../base/http/head/media-type.ts'
 import { decodeSegment, type RequestTarget } from '../../base/http/head/request-target.ts'
 import { Fault, type FaultCode, toFault } from '../../base/kernel/faults.ts'
+import { instantText } from '../../base/kernel/units.ts'
 import {
   type ActionTable,
   AREA_AT,
@@ -437,8 +438,8 @@ export function explainClosure(
   const { clients, retryAfter } = closure
   const closedBy = closure.closedBy.map((each) => ({
     ...each,
-    from: instantOfMs(each.from),
-    until: instantOfMs(each.until),
+    from: instantText(each.from),
+    until: instantText(each.until),
   }))
   const closed = `Closed by ${closure.closedBy.map(switchText).join('; ')}`
   const words = {
@@ -469,15 +470,12 @@ export function explainPlaceClosure(
   return explainClosure(closure, exchange, what, result)
 }
 
-const instantOfMs = (ms: number | undefined): string | undefined =>
-  ms === undefined ? undefined : new Date(ms).toISOString()
-
 function switchText({ scope, from, until, by, reason, source }: ClosedBy): string {
   const parts = [
     `the switch of ${scope}`,
     source === 'configuration' && 'in the configuration',
-    from !== undefined && `since ${instantOfMs(from)}`,
-    until !== undefined && `until ${instantOfMs(until)}`,
+    from !== undefined && `since ${instantText(from)}`,
+    until !== undefined && `until ${instantText(until)}`,
     by !== undefined && `by ${by}`,
     reason !== undefined && `(${reason})`,
   ]

@@ -80,11 +80,10 @@ const isObject = (value: unknown): value is Claims =>
  * none, the longest beginning of the text (up to a dot) that is the name of a member is taken, and the rest is looked
  * for inside that member. Nothing else is tried, so one token has one reading.
  */
-const claimReader = (path: string): ClaimReader =>
-  path.includes('.') ? (claims) => valueAt(claims, path) : (claims) => member(claims, path)
-
-const member = (object: Claims, name: string): unknown =>
-  Object.hasOwn(object, name) ? object[name] : undefined
+const claimReader =
+  (path: string): ClaimReader =>
+  (claims) =>
+    valueAt(claims, path)
 
 function valueAt(object: unknown, path: string): unknown {
   if (!isObject(object)) return undefined
