@@ -21,7 +21,7 @@ import {
   objectText,
 } from './components.ts'
 import { namedApart, type NamedOperation, withNames } from './names.ts'
-import { bodySchema, OWN_XML, responsesOf } from './responses.ts'
+import { bodySchema, examplesOf, OWN_XML, responsesOf } from './responses.ts'
 import { namesWithin } from './schemas.ts'
 
 /** The security schemes by name: one of our own, or one for each issuer whose tokens a sidecar accepts (C11.2). */
@@ -467,27 +467,10 @@ function requestBody(body: BodyDescription, operation: NamedOperation, component
   if (body.kind === 'opaque') return { content: Object.fromEntries(body.types.map((type) => [type, {}])) }
   const { schema, required, types, ownXml, limit } = body
   const media = schema === undefined ? {} : { schema: bodySchema(schema, operation, components) }
-  const examples = bodyExamples(operation, components)
+  const examples = examplesOf(operation, 'Request', (example) => example.body, components)
   const content = types.map((type) => {
     if (/[/+]xml$/.test(type) && ownXml) return [type, OWN_XML] as const
     return [type, { ...media, ...(type.endsWith('/json') && examples && { examples }) }] as const
   })
   return { required, content: Object.fromEntries(content), 'x-postern-limit': limit }
-}
-
-function bodyExamples(
-  { name: operation, examples }: NamedOperation,
-  components: Components,
-): Node | undefined {
-  const found = examples.filter(({ body }) => body !== undefined)
-  if (found.length === 0) return undefined
-  return Object.fromEntries(
-    found.map(({ name, summary, body }) => [
-      name,
-      components.share('examples', `${operation}Request.${name}`, () => ({
-        ...(summary !== undefined && { summary }),
-        value: body,
-      })),
-    ]),
-  )
 }

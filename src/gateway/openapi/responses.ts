@@ -1,3 +1,4 @@
+import type { ExampleDescription } from '../../base/contracts/calls/api-description.ts'
 import { PLAIN_TYPES } from '../../base/http/head/accept.ts'
 import type { BodySchema } from '../../base/http/body/body-schema.ts'
 import { type FaultRow, FAULTS, type WireCode } from '../../base/kernel/fault-table.ts'
@@ -240,9 +241,11 @@ function successContent(operation: NamedOperation, components: Components): Json
     return objectText(new Map([...answer.types.map((type) => [type, '{}'] as const), ...rest]))
   const schema = successSchema(operation, components)
   const { versions } = operation
-  const media = versions.map((version) =>
-    JSON.stringify({ schema, examples: examplesOf(operation, version, components) }),
-  )
+  const media = versions.map((version) => {
+    const valueOf = ({ version: own, data }: ExampleDescription) =>
+      own === version && data !== undefined ? { Errors: [], Data: data } : undefined
+    return JSON.stringify({ schema, examples: examplesOf(operation, 'Response', valueOf, components) })
+  })
   const types = answer.types.map(({ type, format, version }) => {
     if (format === 'xml' && answer.ownXml) return [type, JSON.stringify(OWN_XML)] as const
     return [type, media[versions.indexOf(version)] ?? '{}'] as const
@@ -250,19 +253,21 @@ function successContent(operation: NamedOperation, components: Components): Json
   return objectText(new Map([...types, ...rest]))
 }
 
-function examplesOf(
+/** A component for each example that has a value there. @param valueOf undefined: it has none */
+export function examplesOf(
   { name: operation, examples }: NamedOperation,
-  version: number,
+  of: 'Request' | 'Response',
+  valueOf: (example: ExampleDescription) => unknown,
   components: Components,
 ): Node | undefined {
-  const found = examples.filter((each) => each.version === version && each.data !== undefined)
+  const found = examples.filter((each) => valueOf(each) !== undefined)
   if (found.length === 0) return undefined
   return Object.fromEntries(
-    found.map(({ name, summary, data }) => [
-      name,
-      components.share('examples', `${operation}Response.${name}`, () => ({
-        ...(summary !== undefined && { summary }),
-        value: { Errors: [], Data: data },
+    found.map((example) => [
+      example.name,
+      components.share('examples', `${operation}${of}.${example.name}`, () => ({
+        ...(example.summary !== undefined && { summary: example.summary }),
+        value: valueOf(example),
       })),
     ]),
   )
