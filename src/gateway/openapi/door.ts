@@ -36,7 +36,14 @@ export const descriptionDoor =
       fault = toFault(thrown)
       answer = served.renderFault(fault, head.headers.accept)
     }
-    record(exchange, served, fault, answer.status)
+    served.recorder.decision({
+      exchange,
+      door: 'api',
+      fault,
+      status: answer.status,
+      ...WITHOUT_ACTION,
+      totalMs: served.clock.monotonic() - exchange.startedAt,
+    })
     return { ...answer, headers: served.cors?.onAnswer(head, answer.headers) ?? answer.headers }
   }
 
@@ -45,20 +52,4 @@ function answerAt({ head, refusal }: Exchange, document: ReadyDocument, { cors }
   if (cors?.isPreflight(head) === true) return { status: 204, headers: cors.preflight(head), body: undefined }
   if (!METHODS.includes(head.method)) throw new Fault('method_not_allowed', { allow: METHODS })
   return answerReady(document, head)
-}
-
-function record(
-  exchange: Exchange,
-  { clock, recorder }: ServedDescription,
-  fault: Fault | undefined,
-  status: number,
-): void {
-  recorder.decision({
-    exchange,
-    door: 'api',
-    fault,
-    status,
-    ...WITHOUT_ACTION,
-    totalMs: clock.monotonic() - exchange.startedAt,
-  })
 }
