@@ -3,6 +3,7 @@ import { Problems } from '../../base/config/problems.ts'
 import { compileQueryRule } from '../../gateway/actions/parameters.ts'
 import type { ParameterConfig } from '../../gateway/actions/schema.ts'
 import { type BodySchema, isNothing, NOTHING, typesOf } from '../../base/http/body/body-schema.ts'
+import { MEDIA_TYPE_OF } from '../../base/http/head/media-type.ts'
 import { type JsonObject, type JsonValue, parseJsonPointer } from '../../base/http/body/json.ts'
 import type { BusinessPlace } from './places.ts'
 import type { NamedSchemaSet } from './named-schemas.ts'
@@ -18,11 +19,9 @@ import { convertSchema, type ConvertedSchema, type Side } from './schema.ts'
 import { LOST, type Tell } from './tell.ts'
 import type { DescribedMethod } from '../../operate/hooks/first-configuration.ts'
 
-const PLAIN_JSON = 'application/json'
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json$/
 const ANY_TYPE: ReadonlySet<string> = new Set(['*/*', 'application/*'])
 const XML_TYPE = /^(?:application|text)\/(?:[\w.+-]+\+)?xml$/
-const FORM = 'application/x-www-form-urlencoded'
 
 interface Found {
   readonly type: string
@@ -50,8 +49,8 @@ function sorted(contents: Contents, side: Side, document: JsonObject): Sorted {
   const all = [...contents].map(([type, schema]) => ({ type, schema }))
   const isJson = ({ type, schema }: Found): boolean =>
     JSON_TYPE.test(type) || (ANY_TYPE.has(type) && !isBinary(schema, side, document))
-  const json = all.find(({ type }) => type === PLAIN_JSON) ?? all.find(isJson)
-  const form = all.find(({ type }) => type === FORM)
+  const json = all.find(({ type }) => type === MEDIA_TYPE_OF.json) ?? all.find(isJson)
+  const form = all.find(({ type }) => type === MEDIA_TYPE_OF.form)
   const xml = all.find(({ type }) => XML_TYPE.test(type))
   // Only one of several types of JSON is read: they may say different things, as those of patches do.
   const others = all.filter((each) => each !== json && each !== form && !XML_TYPE.test(each.type))
@@ -60,7 +59,9 @@ function sorted(contents: Contents, side: Side, document: JsonObject): Sorted {
 
 /** A type of JSON that a service knows by its name; undefined for the plain one. */
 const ownType = (found: Found | undefined): string | undefined =>
-  found === undefined || found.type === PLAIN_JSON || ANY_TYPE.has(found.type) ? undefined : found.type
+  found === undefined || found.type === MEDIA_TYPE_OF.json || ANY_TYPE.has(found.type)
+    ? undefined
+    : found.type
 
 /** The schemas of bodies that reach the service, and whether Postern reads them: others are streamed. */
 export function sentSchemas(

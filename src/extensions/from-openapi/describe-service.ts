@@ -5,8 +5,8 @@ import { type BodyMember, BodyMembers } from './body-members.ts'
 import { proposedAnswerKeys, queryParameters, requestKeys, sentSchemas } from './bodies.ts'
 import { NamedSchemaSet } from './named-schemas.ts'
 import {
+  addressIn,
   chosenOperations,
-  describedAddress,
   type DescribedOperation,
   isOf,
   listOf,
@@ -15,7 +15,6 @@ import {
   schemesOf,
   slugOf,
   trimmedText,
-  unsaidAddress,
   descriptionText,
 } from './operations.ts'
 import {
@@ -74,8 +73,6 @@ export interface OperationBusiness {
 export interface ServiceFromDescription {
   readonly service: DescribedService
   readonly notes: readonly Note[]
-  /** The address that the description names; it may be a path alone. */
-  readonly address: string | undefined
   /** Where a client would choose the business: nothing of such a description can be served. */
   readonly chosenByClients: readonly (Note & ClientsChoice)[]
   readonly operations: readonly OperationBusiness[]
@@ -258,7 +255,7 @@ function tellAddress(document: JsonObject, targets: TargetParameters, work: Work
   const servers = listOf(document['servers'])
   if (servers.length > 1)
     work.tell(['servers'], 'of several servers the first is taken; --upstream names another')
-  for (const part of unsaidAddress(document))
+  for (const part of addressIn(document).unsaid)
     work.tell(
       ['servers'],
       `"${part}" of the address is left out: write its value into backends.service.target`,
@@ -381,7 +378,6 @@ export function describeService(
       remarks: remarksOf(named, shared),
     },
     notes: work.notes.toSorted((one, other) => (one.line ?? 0) - (other.line ?? 0)),
-    address: describedAddress(document),
     chosenByClients: work.chosenByClients,
     places,
     operations: operations.map((operation) => {

@@ -5,13 +5,7 @@ import {
   type OperationBusiness,
   type ServiceFromDescription,
 } from './describe-service.ts'
-import {
-  chosenOperations,
-  describedAddress,
-  type DescribedOperation,
-  isOf,
-  operationsOf,
-} from './operations.ts'
+import { addressIn, chosenOperations, type DescribedOperation, isOf, operationsOf } from './operations.ts'
 import {
   type BusinessPlace,
   foldParameter,
@@ -194,7 +188,7 @@ export async function openDescription(
       const names = folded(USUAL.business)
       return { all, usual: all.filter(({ kind, name }) => kind !== 'body' && names.has(foldParameter(name))) }
     },
-    upstream: addressOf(describedAddress(document), usual),
+    upstream: addressOf(addressIn(document).address, usual),
     described: (options) => describe(file, description, options),
   }
 }

@@ -6,7 +6,7 @@ import {
   parseJsonPointer,
   valueAt,
 } from '../../base/http/body/json.ts'
-import { parseMediaType } from '../../base/http/head/media-type.ts'
+import { MEDIA_TYPE_OF, parseMediaType } from '../../base/http/head/media-type.ts'
 
 // Reads parts of a description, which may be anything: what is of another type counts as absent.
 
@@ -151,13 +151,11 @@ function parametersOf(
   )
 }
 
-const FORM = 'application/x-www-form-urlencoded'
-
 const isFile = (parameter: JsonObject): boolean => parameter['type'] === 'file'
 
 /** The fields of a form of OpenAPI 2.0 as one schema. */
 function formOf(fields: readonly JsonObject[], consumes: readonly string[]): DescribedOperation['body'] {
-  const usual = fields.some(isFile) ? 'multipart/form-data' : FORM
+  const usual = fields.some(isFile) ? 'multipart/form-data' : MEDIA_TYPE_OF.form
   const names = fields.filter(({ required }) => required === true).map(({ name }) => shortText(name))
   const schema: JsonObject = {
     type: 'object',
@@ -183,7 +181,7 @@ function bodyOf(
   const body = parameters.find((each) => each['in'] === 'body')
   const fields = parameters.filter((each) => each['in'] === 'formData')
   if (body === undefined) return fields.length === 0 ? undefined : formOf(fields, consumes)
-  const types = consumes.length > 0 ? consumes : ['application/json']
+  const types = consumes.length > 0 ? consumes : [MEDIA_TYPE_OF.json]
   return { required: body['required'] === true, contents: sameSchema(types, body['schema']) }
 }
 
@@ -199,7 +197,7 @@ function answersOf(
   successes: readonly JsonObject[],
   produces: readonly string[],
 ): Contents {
-  const types = produces.length > 0 ? produces : ['application/json']
+  const types = produces.length > 0 ? produces : [MEDIA_TYPE_OF.json]
   return new Map(
     successes.flatMap((response) => [
       ...contentsOf(document, response['content']),
@@ -290,12 +288,14 @@ function addressTemplate(document: JsonObject): string | undefined {
 const PLAIN_PART = /^[A-Za-z0-9._~!$&'()*+,=:@-]*$/
 
 interface Address {
+  /** Undefined if the description names none. It may be a path alone. */
   readonly address: string | undefined
   /** Parts that are left out: a variable without a value, or what an address cannot have. */
   readonly unsaid: readonly string[]
 }
 
-function addressIn(document: JsonObject): Address {
+/** The address that the description names first. */
+export function addressIn(document: JsonObject): Address {
   const variables = objectOf(objectOf(listOf(document['servers'])[0])['variables'])
   // Braces that stay mark a variable without a value.
   const filled = (text: string): string =>
@@ -311,12 +311,6 @@ function addressIn(document: JsonObject): Address {
   const address = `${host}${parts.filter((part) => PLAIN_PART.test(part)).join('/')}`
   return { address: address === '' ? undefined : address, unsaid }
 }
-
-/** The address that the description names first; undefined if it names none. It may be a path alone. */
-export const describedAddress = (document: JsonObject): string | undefined => addressIn(document).address
-
-/** The parts of that address that are left out. */
-export const unsaidAddress = (document: JsonObject): readonly string[] => addressIn(document).unsaid
 
 /** How the service knows its callers, by the names of the schemes. */
 export const schemesOf = (document: JsonObject): JsonObject => {

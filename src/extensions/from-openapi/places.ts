@@ -1,5 +1,6 @@
 /** Where a service may take the business from: the places that its description has, and those that were chosen. */
 import { type JsonObject, parseJsonPointer, pointerText } from '../../base/http/body/json.ts'
+import { countOf } from '../../operate/operation/terminal.ts'
 import { BodyMembers } from './body-members.ts'
 import { type DescribedOperation, listOf, shortText, objectOf, trimmedText } from './operations.ts'
 
@@ -68,12 +69,10 @@ export const filledText = (place: BusinessPlace): string =>
 
 /** `header:x-tenant (2 operations)`. */
 export const countedText = (place: FoundPlace): string =>
-  `${placeText(place)} (${place.operations} ${place.operations === 1 ? 'operation' : 'operations'})`
+  `${placeText(place)} (${countOf(place.operations, 'operation')})`
 
 /** Whether both are one place: names of headers and parameters are compared folded, pointers as they are. */
-export const isSamePlace = (one: NamedPlace, other: NamedPlace): boolean =>
-  one.kind === other.kind &&
-  (one.kind === 'body' ? one.name === other.name : foldParameter(one.name) === foldParameter(other.name))
+export const isSamePlace = (one: NamedPlace, other: NamedPlace): boolean => keyOf(one) === keyOf(other)
 
 /** A place that the description has. */
 export interface FoundPlace extends NamedPlace {
