@@ -72,8 +72,6 @@ interface Identified {
   readonly operation: Operation
 }
 
-const LEVELS = { b: 'business', f: 'fund' } as const
-
 /** An id is made of the operation's own names. Where two would be the same, each gets a digest of its exact path. */
 function withIds(routes: readonly ConfiguredRoute[]): readonly Identified[] {
   const all = routes.flatMap((route) =>
@@ -85,10 +83,10 @@ function withIds(routes: readonly ConfiguredRoute[]): readonly Identified[] {
   )
 }
 
-const idOf = ({ method, action: { level, area } }: Operation, { pattern }: ConfiguredRoute): string =>
+const idOf = ({ method, facts: { level, area } }: Operation, { pattern }: ConfiguredRoute): string =>
   [
     method.toLowerCase(),
-    LEVELS[level],
+    level,
     area,
     ...pattern.map((segment) => (segment.kind === 'literal' ? segment.text : segment.name)),
   ]
@@ -111,16 +109,16 @@ function describeOperation(
   described: Described,
   { faultsOf, typesOf }: Shapes,
 ): OperationDescription {
-  const { action, documentation, versions, facts } = operation
+  const { documentation, versions, facts } = operation
   const answers = operation.backend.possibleAnswers?.(facts, operation.method) ?? ANYTHING
-  const reportOnly = isReportOnly(described.areas[action.area])
+  const reportOnly = isReportOnly(described.areas[facts.area])
   const parameters = parametersOf(operation, route.pattern)
   const typed = parameters.some(({ type, rest }) => type !== '' || rest)
   return {
     id,
-    area: action.area,
-    action: action.name,
-    level: LEVELS[action.level],
+    area: facts.area,
+    action: facts.action,
+    level: facts.level,
     method: operation.method,
     path: pathOf(operation, route.pattern),
     parameters,

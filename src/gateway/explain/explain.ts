@@ -549,13 +549,6 @@ function callerOf({ kind, shown }: Explained, isAuthenticated: boolean): Explain
 function actionOf(named: NamedAction | undefined): ExplainedAction | undefined {
   if (named === undefined || named.operation.action.slot < 0) return undefined
   const { operation, business, fund } = named
-  const { level, area, name } = operation.action
-  return {
-    level: level === 'b' ? 'business' : 'fund',
-    area,
-    action: name,
-    backend: operation.backend.name,
-    business,
-    fund,
-  }
+  const { level, area, action } = operation.facts
+  return { level, area, action, backend: operation.backend.name, business, fund }
 }
