@@ -197,8 +197,6 @@ export const serverSchema = section(
   { default: {}, description: 'The listener for the API and the identity endpoints.' },
 )
 
-export { splitListenAddress }
-
 export type ServerConfig = Static<typeof serverSchema>
 
 /** Where the OpenAPI document is, below `{base_url}` (C11.3.8). */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Problems } from '../../../src/base/config/problems.ts'
-import { compileServer, serviceUrls, splitListenAddress } from '../../../src/gateway/server/schema.ts'
+import { compileServer, serviceUrls } from '../../../src/gateway/server/schema.ts'
+import { splitListenAddress } from '../../../src/base/kernel/listen-address.ts'
 import { SERVER_DEFAULTS } from '../../support/listener.ts'
 
 const problemsOf = (overrides: object): readonly string[] => {
