@@ -5,7 +5,7 @@ import {
   type HeaderText,
   NO_HEADERS,
 } from '../../../../base/http/head/header-text.ts'
-import { type JsonValue, parseJson } from '../../../../base/http/body/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '../../../../base/http/body/json.ts'
 import { readableOf } from '../../../../base/http/body/pieces.ts'
 import { readBody } from '../../../../base/http/body/read-body.ts'
 import { type After, after as systemAfter } from '../../../../base/kernel/clock.ts'
@@ -26,9 +26,7 @@ export class NoToken extends Error {
   override readonly name = 'NoToken'
 }
 
-interface TokenAnswer {
-  readonly status: number
-  readonly contentType: string | undefined
+interface TokenAnswer extends UpstreamResponse {
   readonly body: Buffer
 }
 
@@ -77,7 +75,7 @@ export class TokenEndpoint {
     const stop = this.#after(DEADLINE, () => this.#giveUp(new NoToken('it did not answer within 5 s')))
     const reader = this.#pool.send(this.#request, (error, response) => {
       if (response === undefined) reject(new NoToken(`it cannot be asked (${wordFor(error)})`))
-      else void readAnswer(response).then(resolve, reject)
+      else void wholeOf(response.body).then((body) => resolve({ ...response, body }), reject)
     })
     return promise.finally(stop)
   }
@@ -86,10 +84,6 @@ export class TokenEndpoint {
     this.#giveUp(new NoToken('the backend was closed'))
     return this.#pool.close()
   }
-}
-
-async function readAnswer({ statusCode, headers, body }: UpstreamResponse): Promise<TokenAnswer> {
-  return { status: statusCode, contentType: headers['content-type'], body: await wholeOf(body) }
 }
 
 const TOO_LARGE = 'its answer is larger than 64 KiB'
@@ -182,7 +176,7 @@ const ERRORS: ReadonlySet<string> = new Set([
 
 /** Reads the endpoint's answer (RFC 6749 §5.1). Throws NoToken. */
 function readTokenAnswer(answer: TokenAnswer): GrantedToken {
-  const { status } = answer
+  const { statusCode: status } = answer
   if (status >= 300 && status < 400)
     throw new NoToken(`it answered ${status}, and redirects are not followed`)
   const members = membersOf(answer)
@@ -196,20 +190,16 @@ function readTokenAnswer(answer: TokenAnswer): GrantedToken {
   return { accessToken, life: lifeOf(life) }
 }
 
-function errorOf(members: Members | undefined): string {
+function errorOf(members: JsonObject | undefined): string {
   const error = members?.['error']
   return typeof error === 'string' && ERRORS.has(error) ? ` (${error})` : ''
 }
 
-type Members = Readonly<Record<string, JsonValue>>
-
-function membersOf({ contentType = '', body }: TokenAnswer): Members | undefined {
-  if (!JSON_TYPE.test(contentType.trim())) return undefined
+function membersOf({ headers, body }: TokenAnswer): JsonObject | undefined {
+  if (!JSON_TYPE.test((headers['content-type'] ?? '').trim())) return undefined
   try {
     const value = parseJson(body, LIMITS)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value)
-      ? value
-      : undefined
+    return isJsonObject(value) ? value : undefined
   } catch {
     return undefined
   }
