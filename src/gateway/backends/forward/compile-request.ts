@@ -112,12 +112,6 @@ function templatesOf(
   ]
 }
 
-/** Callers in templates without `{issuer}`: subjects and clients of two issuers may have the same id. */
-function callersWithoutIssuer(rules: RequestRules): readonly string[] {
-  const names = new Set(placeholdersOf(rules).map(({ written }) => written))
-  return names.has('issuer') ? [] : ['subject', 'client'].filter((name) => names.has(name))
-}
-
 /** Reports names that `queryOnly` lets pass and `query` takes out. @param at the section that holds one of the two */
 export function reportTakenNames(
   { query, queryOnly }: Pick<RequestRules, 'query' | 'queryOnly'>,
@@ -304,9 +298,11 @@ export function compileOperationBackend(
   return isSame ? backend : backend.withRules(rules)
 }
 
+/** Warns of callers in templates without `{issuer}`: subjects and clients of two issuers may have the same id. */
 function warnOfSameIds(rules: RequestRules, at: KeyPath, problems: Problems): void {
-  const [name] = callersWithoutIssuer(rules)
-  if (name !== undefined)
+  const names = new Set(placeholdersOf(rules).map(({ written }) => written))
+  const name = ['subject', 'client'].find((each) => names.has(each))
+  if (name !== undefined && !names.has('issuer'))
     problems.warn(
       at,
       `sends {${name}} without saying which issuer's it is: another issuer may give the same id to somebody else`,
