@@ -89,21 +89,6 @@ function meets(scope: ClosureScope, closed: readonly Action[]): (count: CallCoun
     client !== '' && places.has(place) && (wanted === undefined || business === wanted)
 }
 
-function countCalls(
-  counts: Iterable<CallCount>,
-  isMet: (count: CallCount) => boolean,
-  passing: ReadonlySet<string>,
-) {
-  let total = 0
-  const refused = new Map<string, number>()
-  for (const count of counts) {
-    if (!isMet(count)) continue
-    total += count.calls
-    if (!passing.has(count.client)) refused.set(count.client, (refused.get(count.client) ?? 0) + count.calls)
-  }
-  return { total, refused }
-}
-
 const sum = (values: Iterable<number>): number => [...values].reduce((all, each) => all + each, 0)
 
 function callsOf(
@@ -111,7 +96,15 @@ function callsOf(
   isMet: (count: CallCount) => boolean,
   passing: readonly string[],
 ): Omit<MaintenancePreview['calls'], 'since'> {
-  const { total, refused } = countCalls(counts, isMet, new Set(passing))
+  const passes = new Set(passing)
+  let total = 0
+  const refused = new Map<string, number>()
+  for (const count of counts) {
+    if (!isMet(count)) continue
+    const { client, calls } = count
+    total += calls
+    if (!passes.has(client)) refused.set(client, (refused.get(client) ?? 0) + calls)
+  }
   const all = sum(refused.values())
   const clients = [...refused]
     .filter(([client]) => client !== '')
