@@ -4,6 +4,7 @@ import { reportUnknownName } from '../../base/config/problem-text.ts'
 import type { Problems } from '../../base/config/problems.ts'
 import type { Backend } from '../../base/contracts/calls/backend.ts'
 import { Fault } from '../../base/kernel/faults.ts'
+import { messageOf } from '../../base/kernel/thrown.ts'
 import { compileForwarding, readOrReport } from './forward/compile-forwarding.ts'
 import {
   compileOperationBackend,
@@ -113,10 +114,8 @@ const namesOf = ({ name, rules }: HttpBackend): Pick<OpenedBackend, 'boundNames'
   service: name,
 })
 
-const reasonOf = (error: unknown): string => {
-  if (error instanceof Fault) return error.facts.say ?? error.code
-  return error instanceof Error ? error.message : 'it could not be read'
-}
+const reasonOf = (error: unknown): string =>
+  error instanceof Fault ? (error.facts.say ?? error.code) : messageOf(error)
 
 /** A section that names the backend which it runs around. */
 interface OverAnother {

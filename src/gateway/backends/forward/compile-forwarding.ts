@@ -4,6 +4,7 @@ import type { KeyPath, Problems } from '../../../base/config/problems.ts'
 import type { Signer } from '../../../base/contracts/people/keys.ts'
 import type { Template } from '../../../base/contracts/calls/templates.ts'
 import type { Clock } from '../../../base/kernel/clock.ts'
+import { messageOf } from '../../../base/kernel/thrown.ts'
 import { parseUpstreamAddress, type UpstreamAddress, type UpstreamTls } from '../../upstream/socket.ts'
 import { solePlaceholder } from '../templates/parse.ts'
 import type { FixedHeader } from '../templates/places.ts'
@@ -245,8 +246,7 @@ export async function readOrReport(
   try {
     return await readFile(file)
   } catch (error) {
-    const reason = error instanceof Error ? error.message : 'it could not be read'
-    problems.error(path, `names a file that cannot be read: ${reason}`)
+    problems.error(path, `names a file that cannot be read: ${messageOf(error)}`)
     return undefined
   }
 }
