@@ -6,30 +6,25 @@
 import type { KeyPath, Problems } from '../../../base/config/problems.ts'
 import type { WrittenTree } from '../../../base/config/schema.ts'
 import type { KeptMembers } from '../../../base/contracts/calls/backend.ts'
-import type { BodyRecipe, Template } from '../../../base/contracts/calls/templates.ts'
+import type { BodyRecipe, Placeholder, Template } from '../../../base/contracts/calls/templates.ts'
 import { type BodySchema, typesOf } from '../../../base/http/body/body-schema.ts'
 import { headerReading, isMadeByPostern } from '../../../base/http/head/end-to-end-headers.ts'
 import { parseJsonPointer } from '../../../base/http/body/json.ts'
 import { decodedMemberReadings, type KeptNames } from '../../../base/http/head/query.ts'
 import type { PlainXmlRules } from '../../../base/http/xml/plain-document.ts'
 import { isComparable, memberName } from '../templates/members.ts'
-import { parseTemplate, placeholdersIn, solePlaceholder } from '../templates/parse.ts'
+import { placeholdersIn, placeholdersInText, solePlaceholder } from '../templates/parse.ts'
 import type { CallShape } from '../templates/check-templates.ts'
 import { schemaAt } from './compile-body.ts'
 import type { ExchangeRules } from './rules.ts'
 import type { OperationUpstream } from './schema/schema.ts'
 
-/** Whether a template holds a code of the address, or a value of the business. */
-const tellsBusiness = (template: Template): boolean =>
-  placeholdersIn(template).some(
-    ({ to }) => to.kind === 'value' || (to.kind === 'name' && (to.name === 'business' || to.name === 'fund')),
-  )
+/** Whether it stands for a code of the address, or a value of the business. */
+const isOfBusiness = ({ to }: Placeholder): boolean =>
+  to.kind === 'value' || (to.kind === 'name' && (to.name === 'business' || to.name === 'fund'))
 
-/** A text that is no template is reported where it is written. */
-const textTellsBusiness = (text: string): boolean => {
-  const template = parseTemplate(text)
-  return typeof template !== 'string' && tellsBusiness(template)
-}
+const tellsBusiness = (template: Template): boolean => placeholdersIn(template).some(isOfBusiness)
+const textTellsBusiness = (text: string): boolean => placeholdersInText(text).some(isOfBusiness)
 
 function treeTellsBusiness(tree: WrittenTree): boolean {
   if (typeof tree === 'string') return textTellsBusiness(tree)

@@ -99,6 +99,12 @@ function quotesAround(before: string, behind: string): readonly string[] {
 export const placeholdersIn = (template: Template): readonly Placeholder[] =>
   template.filter((part) => part.kind === 'placeholder')
 
+/** The placeholders of a text. A text that is no template has none: the check of templates reports it. */
+export function placeholdersInText(text: string): readonly Placeholder[] {
+  const template = parseTemplate(text)
+  return typeof template === 'string' ? [] : placeholdersIn(template)
+}
+
 /** The text without its placeholders. */
 export const fixedText = (template: Template): string =>
   template.map((part) => (part.kind === 'text' ? part.text : '')).join('')

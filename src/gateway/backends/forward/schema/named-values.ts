@@ -1,7 +1,6 @@
 /** The names that the templates of a configuration use, in every place (C8.7), read from the sections as they were loaded. */
-import type { Placeholder } from '../../../../base/contracts/calls/templates.ts'
 import { foldName } from '../../../../base/http/head/end-to-end-headers.ts'
-import { parseTemplate, placeholdersIn } from '../../templates/parse.ts'
+import { parseTemplate, placeholdersIn, placeholdersInText } from '../../templates/parse.ts'
 
 /** The keys that an operation may say in place of its backend. */
 const REPLACED = ['path', 'redirects', 'auth', 'host', 'target', 'body'] as const
@@ -40,14 +39,8 @@ function textsOf(backend: TemplateSections, own: TemplateSections): readonly str
   return textsIn([...replaced, query, headers])
 }
 
-/** The placeholders of a text. A text that is no template has none: the check of templates reports it. */
-const placeholdersOf = (text: string): readonly Placeholder[] => {
-  const template = parseTemplate(text)
-  return typeof template === 'string' ? [] : placeholdersIn(template)
-}
-
 const valueNamesIn = (texts: readonly string[]): ReadonlySet<string> =>
-  new Set(texts.flatMap(placeholdersOf).flatMap(({ to }) => (to.kind === 'value' ? [to.name] : [])))
+  new Set(texts.flatMap(placeholdersInText).flatMap(({ to }) => (to.kind === 'value' ? [to.name] : [])))
 
 /** The names of the values of a business that calls of an operation are sent with. */
 export const namedValues = (backend: TemplateSections, own: TemplateSections = {}): ReadonlySet<string> =>
@@ -56,7 +49,7 @@ export const namedValues = (backend: TemplateSections, own: TemplateSections = {
 /** Whether calls of an operation are sent with the user, as `{subject}`: a machine has none (C6.1.5a). */
 export const namesSubject = (backend: TemplateSections, own: TemplateSections = {}): boolean =>
   textsOf(backend, own)
-    .flatMap(placeholdersOf)
+    .flatMap(placeholdersInText)
     .some(({ to }) => to.kind === 'name' && to.name === 'subject')
 
 /** Whether a section names a value of a business, replaced or not: then its calls need the values. */
