@@ -23,6 +23,7 @@ import {
   type Written,
 } from './editing.ts'
 import {
+  type CompletedRecord,
   isFixed,
   keyOfNames,
   memberFactsOf,
@@ -79,15 +80,16 @@ export class RecordEditor<R extends Switchable = Switchable> {
     const { kind, parts } = this
     const written: Written = { ...kind.defaults?.(given as Written), ...given }
     const key = keyOfNames(namesOf(kind, written))
-    this.refuseTaken(key)
     const problems = new Problems()
-    const { written: whole, secret } = (await kind.complete?.(
-      written,
-      parts,
-      problemsAt(problems, []),
-      drawn,
-    )) ?? { written }
-    const record = await this.#read(whole, problems)
+    let whole: CompletedRecord = { written }
+    if (kind.complete) {
+      // First, because a hash takes its time.
+      this.refuseTaken(key)
+      whole = await kind.complete(written, parts, problemsAt(problems, []), drawn)
+    }
+    const { secret } = whole
+    const record = await this.#read(whole.written, problems)
+    this.refuseTaken(key)
     await kind.admit?.(record, parts)
     if ((await parts.store.find(kind.kind, key)) !== undefined) throw alreadyThere(kind.noun, key)
     const value = { record: await this.#kept(record), ...kind.beside }

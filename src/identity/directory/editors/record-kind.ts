@@ -32,7 +32,7 @@ interface Marking<R> {
 }
 
 /** A new record with hashes in place of what was given in clear text. `secret`: one that was drawn, to be shown once. */
-interface CompletedRecord {
+export interface CompletedRecord {
   readonly written: Written
   readonly secret?: string | undefined
 }
