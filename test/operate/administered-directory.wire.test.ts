@@ -96,6 +96,18 @@ describe('C11.5.1 the directory', () => {
     expect(service.logLines().join('')).not.toContain('short')
   })
 
+  it.each([
+    ['/clients', 'id', ['acme-books']],
+    ['/users', 'username', ['alice']],
+    ['/businesses', 'code', { toString: 1 }],
+    ['/roles', 'name', undefined],
+  ])('C11.5.1 refuses a name that is no text by its member: %s %s', async (path, member, name) => {
+    const { call } = await served()
+    const { status, body } = await call('POST', path, { body: { [member]: name, kind: { toString: 1 } } })
+    expect([status, body.error]).toEqual([400, 'the request does not fit'])
+    expect((body.problems as string[]).some((problem) => problem.startsWith(`${member}  `))).toBe(true)
+  })
+
   it('C11.5.1 keeps what was written under a mistyped name out of the audit trail and the log', async () => {
     const { call, command, service } = await served()
     const planted = 'planted-4711-secret'

@@ -157,7 +157,7 @@ async function openOver(
       if (operation.calls.reportOnly)
         problems.error(operation.at, `is report-only, and ${name} takes no unverified calls`)
       const view = compileOperationBackend(under, operation, problems)
-      return view === under ? outer : around(view)
+      return view === under ? outer : around.call(outer, view)
     },
     ...namesOf(under),
   })

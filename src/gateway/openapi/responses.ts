@@ -253,7 +253,7 @@ function successContent(operation: NamedOperation, components: Components): Json
   return objectText(new Map([...types, ...rest]))
 }
 
-/** A component for each example that has a value there. @param valueOf undefined: it has none */
+/** A component for each example for which `valueOf` gives a value. */
 export function examplesOf(
   { name: operation, examples }: NamedOperation,
   of: 'Request' | 'Response',

@@ -24,13 +24,13 @@ import { MISSING, onOne, operation } from './record-operation.ts'
 import { meantOf, recordPath, shownSchema } from './record-schemas.ts'
 import { changeOf, doLatest, doRecorded } from './recorded-step.ts'
 
-/** A secret that is to be in force, and whether it is to be stored, or only previewed: it can be shown before. */
+/** An order that may bring a secret: what it gives, and whether that is to be stored, or only previewed. */
 export interface SecretOptions {
   /** The record that the order gives. */
   readonly given: Written
   /** Default: another one is drawn. */
   readonly secret?: string | undefined
-  /** Nothing is stored. `recorded`: it is recorded that it is about to be stored, by the intent that is returned. */
+  /** Any value: nothing is stored. `recorded`: it is recorded that it is about to be stored, by the intent that is returned. */
   readonly preview?: string | undefined
   /** The intent of such a preview. */
   readonly intent?: string | undefined

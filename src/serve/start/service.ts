@@ -239,10 +239,7 @@ async function start(configuration: Configuration, options: StartOptions): Promi
   }
   ready.resolve(turns)
   // The store of a sidecar forgets.
-  if (!sidecar) {
-    await trailOwner?.remembered.compare(state.store, configuration)
-    void outsideBudgets(() => noteUnknownMembers(state, observation))
-  }
+  if (!sidecar) await trailOwner?.remembered.compare(state.store, configuration)
 
   operated.resolve(context)
   // Once more: it is closed before what it works on.
@@ -251,6 +248,7 @@ async function start(configuration: Configuration, options: StartOptions): Promi
   await pool.open()
   // The first start has filled the folder since.
   void space?.measure()
+  if (!sidecar) void outsideBudgets(() => noteUnknownMembers(state, observation))
   announceService(configuration, localUrl(configuration.admin.listen, admin.port), announcer)
   const watched = { audit, state, keys: current.keys, files: source?.files ?? [] }
   const events = new ServiceEvents(configuration, watched, clock)

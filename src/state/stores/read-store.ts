@@ -125,7 +125,8 @@ async function openToRead(config: StoreConfig, data: string): Promise<OpenedRead
 
 /**
  * Hands the store of a configuration to `inspect`. Does nothing if there is no store, or none that can be read:
- * whoever opens it reports why. `data` is the folder for keys and state. Rejects with what `inspect` throws. Blocks
+ * whoever opens it reports why. `data` is the folder for keys and state. Rejects with what `inspect` throws, and with StoreError
+ * if a record is damaged. Blocks
  * the thread: for the command line.
  */
 export async function inspectStore(
@@ -137,7 +138,9 @@ export async function inspectStore(
   try {
     if (opened !== undefined) await inspect(opened.store)
   } catch (thrown) {
-    if (!(thrown instanceof StoreError)) throw thrown
+    const isOfFile =
+      thrown instanceof StoreError && thrown.cause instanceof Error && 'errcode' in thrown.cause
+    if (!isOfFile) throw thrown
   } finally {
     await opened?.close()
   }

@@ -167,6 +167,20 @@ describe('C8.7 tokens for credentials with placeholders', () => {
     expect(await lineOf(callBy(1))).not.toBe(second)
   })
 
+  it('C8.7 are asked for anew once the file of authorities is renewed under its name, and shared until then', () => {
+    const sources = new TokenSources(movableClock(), () => undefined)
+    onTestFinished(() => sources.close())
+    const { oauth2: config } = oauth2('https://127.0.0.1:1/', { tls: { ca: 'authority.pem' } })
+    const of = (pem: string | undefined) => {
+      const ca = pem === undefined ? undefined : Buffer.from(pem)
+      return [sources.credentialsOf(config, ca), sources.renderedOf(config, ca, 'ACME')]
+    }
+    const before = of('one')
+    for (const [index, each] of of('one').entries()) expect(each).toBe(before[index])
+    for (const other of [of('two'), of(undefined)])
+      for (const [index, each] of other.entries()) expect(each).not.toBe(before[index])
+  })
+
   it.each([
     ['tokenUrl', 'http://127.0.0.1/{business.url}', 'holds a placeholder'],
     ['scope', '{business.', 'belongs to no placeholder'],

@@ -25,7 +25,7 @@ import { compileHoldsAddress, type HoldsAddress } from './target/upstream-addres
 
 type Format = 'json' | 'xml'
 
-/** What a refusal's answer depends on, besides its status (C8.4, C8.8). */
+/** What a refusal's answer depends on, besides its status (C8.4, C8.8). The origins of redirects are addresses of the upstream, too. */
 type RefusalRules = Pick<
   HttpBackendRules,
   'format' | 'types' | 'targets' | 'host' | 'conceals' | 'redirects' | 'errors' | 'errorStatus'

@@ -26,8 +26,11 @@ import {
 import type { RecordEditor } from './record-editor.ts'
 import { only, type RecordKind } from './record-kind.ts'
 
-/** The grants of each kind of client (C6.1.5, C6.2). An unknown kind, which the schema refuses, gets those of a customer. */
+/** Also of an unknown kind, which the schema refuses. */
+const OF_CUSTOMER = ['password', 'refresh_token']
+/** The grants of each kind of client (C6.1.5, C6.2). */
 const GRANTS: ReadonlyMap<unknown, readonly string[]> = new Map([
+  ['customer', OF_CUSTOMER],
   ['partner', ['authorization_code', 'refresh_token']],
   ['public', ['authorization_code', 'refresh_token']],
   ['machine', ['client_credentials']],
@@ -60,7 +63,7 @@ export const CLIENT_RECORDS: RecordKind<ClientRecord, Client> = {
   },
   beside: { ends: {} },
   defaults: ({ kind, requireBinding }) => ({
-    grants: GRANTS.get(kind) ?? ['password', 'refresh_token'],
+    grants: GRANTS.get(kind) ?? OF_CUSTOMER,
     requirePkce: (kind === 'partner' || kind === 'public') && requireBinding !== false,
   }),
   object: ([id]) => ({ kind: 'client', id }),
@@ -142,10 +145,9 @@ export async function planSecret(
   secret = newSecret(),
 ): Promise<PlannedStep<string> & { readonly unshown: UnshownSecret }> {
   const hash = hashSecret(secret)
-  const now = editor.parts.clock.now()
   let value: StoredValue = {}
   const step = await editor.planUnchecked(id, (_record, before) => {
-    const after = withSecondSecret(readStoredClient(before), hash, overlap, now)
+    const after = rotated(readStoredClient(before), hash, overlap, editor.parts.clock.now())
     value = after
     return after
   })
@@ -157,7 +159,7 @@ export async function planSecret(
 }
 
 /** @throws DirectoryRefusal if the client has no secret, or two that are valid */
-function withSecondSecret(client: StoredClient, hash: string, overlap: number, now: number): StoredClient {
+function rotated(client: StoredClient, hash: string, overlap: number, now: number): StoredClient {
   const { record, ends } = client
   if (record.kind === 'public') throw new DirectoryRefusal('A public client has no secret.')
   if (!methodsOf(record).some((method) => BY_SECRET.includes(method)))

@@ -79,16 +79,17 @@ export class RecordEditor<R extends Switchable = Switchable> {
   async planAdd(given: object, drawn?: string): Promise<PlannedAdd<R>> {
     const { kind, parts } = this
     const written: Written = { ...kind.defaults?.(given as Written), ...given }
-    const key = keyOfNames(namesOf(kind, written))
     const problems = new Problems()
     let whole: CompletedRecord = { written }
     if (kind.complete) {
-      // First, because a hash takes its time.
-      this.refuseTaken(key)
+      // Before the hash, which takes its time. Of other kinds, problems of the record are told first.
+      const given = kind.names.map((name) => written[name])
+      if (given.every((name) => typeof name === 'string')) this.refuseTaken(keyOfNames(given))
       whole = await kind.complete(written, parts, problemsAt(problems, []), drawn)
     }
     const { secret } = whole
     const record = await this.#read(whole.written, problems)
+    const key = keyOfNames(namesOf(kind, record))
     this.refuseTaken(key)
     await kind.admit?.(record, parts)
     if ((await parts.store.find(kind.kind, key)) !== undefined) throw alreadyThere(kind.noun, key)
@@ -150,8 +151,8 @@ export class RecordEditor<R extends Switchable = Switchable> {
 
   /**
    * While it is disabled, it opens nothing; what was issued for it ends, consents stay. May be disabled again, also where
-   * the record does not fit the configuration any more: that takes rights away. Enabling refuses such a record, but of
-   * clients and users. Of these a mark disables what no command changes, and enabling removes only that mark.
+   * the record does not fit the configuration any more: that takes rights away. Enabling refuses such a record; clients and
+   * users are enabled without a check. A mark disables those that no command changes, and enabling removes only that mark.
    */
   async planSwitch(key: string, disabled: boolean): Promise<PlannedChange> {
     const { kind, parts } = this

@@ -12,6 +12,7 @@ export interface OpaqueVerifierParts {
   readonly recorder: Pick<Recorder, 'note'>
 }
 
+/** Rejects with Fault `token_judge_unavailable` if it cannot be found out now whether a token is valid. */
 export interface OpaqueVerifier extends TokenVerifier {
   /** From now on no token that it has verified is accepted. */
   close(): void

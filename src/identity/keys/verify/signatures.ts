@@ -186,7 +186,7 @@ async function verifyInPool(token: string, key: PublicKey): Promise<boolean> {
   return verifyByPool(key.hash, parts.input, key.input, parts.signature).catch(() => false)
 }
 
-/** As `isSignedBy`, at once in this thread. */
+/** Whether the signature fits, at once in this thread. Whether the key is one for the token's algorithm, the caller has checked. */
 export function verifyHere(token: string, key: PublicKey): boolean {
   const parts = partsOf(token, key)
   try {

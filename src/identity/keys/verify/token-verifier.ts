@@ -138,7 +138,7 @@ const FORBIDDEN = ['crit', 'b64', 'jwk', 'jku', 'x5u', 'x5c', 'enc', 'zip', 'cty
 /** `typ` is a media type: case-insensitive, and `application/` may be omitted (RFC 7515 §4.1.9). */
 export const plainType = (typ: string): string => typ.toLowerCase().replace(/^application\//, '')
 
-/** @throws Fault `invalid_token` */
+/** @param needsType false: `typ` may be missing (RFC 7523 names none). @throws Fault `invalid_token` */
 export function checkHeader(
   header: Claims,
   policy: Pick<TokenPolicy, 'algorithms' | 'typ'>,

@@ -76,7 +76,8 @@ const part = (first: number): string => `
   key >= $${first} AND key IS DISTINCT FROM $${first + 1} AND ($${first + 2}::text IS NULL OR key < $${first + 2})
   AND starts_with(coalesce(long_key, key), $${first + 3})`
 
-const RECORD = '(kind, key, long_key, value, attempt, expires_at, family, subject, client, business)'
+/** The columns of a new record, as `recordColumns` of store.ts fills them. */
+const RECORD = `(kind, key, long_key, value, attempt, expires_at, ${STORE_INDEXES.join(', ')})`
 /** A new record takes the place of one that has expired: the condition follows. */
 const REPLACE_EXPIRED = `ON CONFLICT (kind, key) DO UPDATE SET
     long_key = excluded.long_key, value = excluded.value, version = 1, attempt = excluded.attempt,

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { headerLine, type HeaderText } from '../../../../base/http/head/header-text.ts'
 import type { Clock } from '../../../../base/kernel/clock.ts'
 import { Fault } from '../../../../base/kernel/faults.ts'
@@ -164,11 +165,23 @@ interface TokenSource {
 /** How many credentials that differ from call to call are kept: those of the latest calls. */
 const MOST_RENDERED = 1000
 
+/** Of each file of authorities, as it was read. */
+const digests = new WeakMap<Buffer, string>()
+
+function digestOf(ca: Buffer): string {
+  const digest = digests.get(ca) ?? hash('sha256', ca)
+  digests.set(ca, digest)
+  return digest
+}
+
+const keyOf = (config: OAuth2Config, ca: Buffer | undefined): string =>
+  JSON.stringify([config, ca && digestOf(ca)])
+
 /** Credentials with the same configuration share a token; a reload that does not change the backend keeps it. */
 export class TokenSources {
   readonly #clock: Clock
   readonly #changed: TokenChanged
-  /** By their configuration, which has the name of the file of authorities. */
+  /** By their configuration and what is in the file of authorities, which may be renewed under its name. */
   readonly #sources = new Map<string, TokenSource>()
   /** The sources for businesses, likewise; the one that was asked for last is the last. */
   readonly #rendered = new Map<string, TokenSource>()
@@ -182,7 +195,7 @@ export class TokenSources {
 
   /** @param ca PEM text of the authorities to trust instead of the system's */
   credentialsOf(config: OAuth2Config, ca: Buffer | undefined): TokenCredentials {
-    const key = JSON.stringify(config)
+    const key = keyOf(config, ca)
     const source = this.#sources.get(key) ?? this.#open(config, ca)
     this.#sources.set(key, source)
     return source.credentials
@@ -195,7 +208,7 @@ export class TokenSources {
    * @throws Fault `upstream_token_unavailable` where all that may be kept wait for a token
    */
   renderedOf(config: OAuth2Config, ca: Buffer | undefined, business: string): TokenCredentials {
-    const key = JSON.stringify(config)
+    const key = keyOf(config, ca)
     const source = this.#rendered.get(key) ?? this.#openRendered(config, ca, business)
     this.#rendered.delete(key)
     this.#rendered.set(key, source)
