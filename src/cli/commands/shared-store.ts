@@ -1,6 +1,7 @@
 /** The commands about a store that several nodes share: its tables and its nodes. */
 import type { SeenNode } from '../../base/contracts/records/store.ts'
 import { systemClock } from '../../base/kernel/clock.ts'
+import { Fault } from '../../base/kernel/faults.ts'
 import { KeyError } from '../../base/kernel/key-error.ts'
 import { printJson, rowLines, type Terminal } from '../../operate/operation/terminal.ts'
 import { EXIT } from '../../operate/operation/verb.ts'
@@ -38,7 +39,7 @@ export async function onSharedStore(
     terminal.stderr.write(`postern: ${file}: the store is ${kind}: only one of kind postgres is shared\n`)
     return EXIT.refused
   }
-  return orTellTrouble([StoreError, KeyError], () => work({ configuration, store }), terminal)
+  return orTellTrouble([StoreError, KeyError, Fault], () => work({ configuration, store }), terminal)
 }
 
 /** `postern migrate`: makes the tables, or brings them to the version that this Postern knows. */

@@ -11,6 +11,7 @@ import {
   foldParameter,
   type FoundPlace,
   isSamePlace,
+  lastName,
   type NamedPlace,
   placesOf,
   countedText,
@@ -195,7 +196,7 @@ export async function openDescription(
 
 function describe(file: string, description: Description, options: DescriptionOptions): DescribedApi {
   const { places, fund, only, shared, notBusiness } = options
-  const named = places?.flatMap(({ kind, name }) => (kind === 'body' ? (name.split('/').at(-1) ?? '') : name))
+  const named = places?.map(lastName)
   const targets = {
     business: folded(named ?? USUAL.business),
     fund: folded(fund ?? USUAL.fund),

@@ -99,7 +99,7 @@ export function placesOf(
   asked: readonly string[] = [],
 ): readonly FoundPlace[] {
   const uses = new Map<string, FoundPlace>()
-  const last = new Set(asked.map((pointer) => pointer.split('/').at(-1)))
+  const last = new Set(asked.map((pointer) => parseJsonPointer(pointer).at(-1)))
   const members = new BodyMembers(document, (name) => LIKELY.test(name) || last.has(name))
   for (const operation of operations)
     for (const [key, place] of new Map(placesIn(operation, members).map((each) => [keyOf(each), each])))

@@ -664,6 +664,16 @@ Schema: { type: object, properties: { tenantId: { type: string }, parent: { $ref
     expect(readFileSync(other, 'utf8')).toContain('identity: headers')
   })
 
+  it('C10 finds a member of the body whose name a pointer escapes', async () => {
+    const named = (of: object) => JSON.parse(JSON.stringify(of).replaceAll('"company"', '"org/no"')) as object
+    const { written } = await made(
+      describing(named(LEDGER), named(ORDER)),
+      ...['--only', 'POST /orders', '--business', 'ACME', '--value', 'ACME.company=c'],
+      ...['--business-in', 'body:/org~1no={business.company}'],
+    )
+    expect(written.schemas).toMatchObject({ 'Order.sent': { required: ['no'] } })
+  })
+
   it.each([
     [
       ['--business-in', 'header:tenant'],
