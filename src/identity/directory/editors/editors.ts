@@ -7,17 +7,22 @@ import { RecordEditor } from './record-editor.ts'
 import type { NounName, RecordKinds } from './record-kind.ts'
 import { USER_RECORDS } from './user.ts'
 
-export const RECORD_KINDS = {
+export const RECORD_KINDS: RecordKinds = {
   client: CLIENT_RECORDS,
   user: USER_RECORDS,
   business: BUSINESS_RECORDS,
   fund: FUND_RECORDS,
   role: ROLE_RECORDS,
-} as const satisfies RecordKinds
+}
+
+/** Clients with what extensions add to them. */
+const clientsWith = ({ schema }: ClientForm) => ({ ...CLIENT_RECORDS, schema })
 
 /** The same, with what extensions add to clients. */
-export const recordKindsWith = ({ schema }: Pick<ClientForm, 'schema'>) =>
-  ({ ...RECORD_KINDS, client: { ...CLIENT_RECORDS, schema } }) satisfies RecordKinds
+export const recordKindsWith = (form: ClientForm): RecordKinds => ({
+  ...RECORD_KINDS,
+  client: clientsWith(form),
+})
 
 export interface Editors extends Readonly<Record<NounName, RecordEditor>> {
   readonly client: RecordEditor<ClientRecord>
@@ -26,7 +31,7 @@ export interface Editors extends Readonly<Record<NounName, RecordEditor>> {
 
 export const openEditors = (parts: EditingParts) =>
   ({
-    client: new RecordEditor(recordKindsWith(parts.configured.clientForm).client, parts),
+    client: new RecordEditor(clientsWith(parts.configured.clientForm), parts),
     user: new RecordEditor(USER_RECORDS, parts),
     business: new RecordEditor(BUSINESS_RECORDS, parts),
     fund: new RecordEditor(FUND_RECORDS, parts),
