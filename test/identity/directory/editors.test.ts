@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Principal } from '../../../src/base/contracts/people/principal.ts'
 import type { RevokedTokens } from '../../../src/base/contracts/records/tokens.ts'
+import { DisabledMarks } from '../../../src/identity/directory/records/marks.ts'
 import { openEditors } from '../../../src/identity/directory/editors/editors.ts'
 import { Hasher, verifySecret } from '../../../src/identity/directory/hashing/hasher.ts'
 import { StoredPeople } from '../../../src/identity/directory/records/people.ts'
@@ -371,6 +372,18 @@ describe('users of the store', () => {
     expect(await users.show('gone')).toMatchObject({ source: 'mark', record: { subject: 's-gone' } })
     await users.enable('gone')
     expect(await problems(users.enable('gone'))).toEqual(['There is no user "gone".'])
+  })
+
+  it('C11.5.1 enable of one in the store ends its mark too, in every process before it answers', async () => {
+    const { users, store, serving } = await opened()
+    await users.add({ ...ann, customers: [], access: {}, password: PASSWORD })
+    await store.create('disabled_user', 'ann', { value: { name: 'ann', subjects: [], since: 0 } })
+    const marks = await DisabledMarks.open({ store, feed: serving.feed })
+    const isDisabled = async () =>
+      (await marks.current()).user({ username: 'ann', subject: '', disabled: false }).disabled
+    expect(await isDisabled()).toBe(true)
+    await users.enable('ann')
+    expect(await isDisabled()).toBe(false)
   })
 
   it('C11.5.1 disable says where people are changed who are not in the store', async () => {

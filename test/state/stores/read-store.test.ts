@@ -1,8 +1,9 @@
 import { readdirSync, rmSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from 'vitest'
 import { systemClock } from '../../../src/base/kernel/clock.ts'
 import { openStore } from '../../../src/state/stores/open-store.ts'
-import { openSqliteToRead } from '../../../src/state/stores/read-store.ts'
+import { inspectStore, openSqliteToRead } from '../../../src/state/stores/read-store.ts'
 import { sqliteFile } from '../../../src/state/stores/schema.ts'
 import { StoreError } from '../../../src/state/stores/link/store-error.ts'
 import { dataFolder } from '../../support/data-folder.ts'
@@ -28,6 +29,21 @@ describe('C12.1.7 a store that is only read', () => {
     ])
     await expect(reader.create('client', 'd', { value: {} })).rejects.toThrow(StoreError)
     expect(readdirSync(data)).toEqual(before)
+  })
+
+  it('is not passed over where a record is damaged: what inspects it is told', async () => {
+    const data = await dataFolder()
+    const store = await openStore(PATIENT_STORE, data, systemClock)
+    await store.create('client', 'a', { value: { name: 'a' } })
+    await store.close()
+    const list = () =>
+      inspectStore(PATIENT_STORE, data, async (reader) => {
+        await reader.list('client')
+      })
+    await list()
+    using db = new DatabaseSync(sqliteFile(data))
+    db.exec("UPDATE record SET value = '{broken'")
+    await expect(list()).rejects.toThrow(StoreError)
   })
 
   it('is empty where there is no file, unless there was one', async () => {
