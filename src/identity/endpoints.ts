@@ -38,7 +38,7 @@ const READ = ['GET', 'HEAD'] as const
 const POST = ['POST'] as const
 
 const PAGE = { methods: ['GET', 'POST'], closes: true, refuse: refuseAsPage } as const
-/** What pages show or lead to. */
+/** Files that pages show, and addresses that lead to a page. */
 const PAGE_PART = { methods: READ, closes: false, refuse: refuseAsPage } as const
 const DOCUMENT = { methods: READ, closes: false, crossOrigin: true, refuse: refuseAsJson } as const
 

@@ -1,4 +1,4 @@
-/** What an examination has found, for operators. */
+/** A finding of `keys doctor` or `check --connect`. */
 export interface Diagnosis {
   readonly level: 'fine' | 'warning' | 'error'
   /** A sentence or more. */

@@ -97,7 +97,7 @@ export function checkBody(head: Head, operation: Operation, limit: number): Body
   return { kind: 'parsed', as: kind, limit }
 }
 
-/** How a body is taken that passes unread. */
+/** The plan for a body that passes unread. */
 export function planOpaque(contentType: string | undefined, declared: BodyDeclaration): BodyPlan {
   if (declared === 0) return NO_PLAN
   return { kind: 'opaque', contentType, length: declared === 'chunked' ? undefined : declared }

@@ -28,7 +28,7 @@ export interface TokenAuthority {
   readonly ownIssuer?: string
 }
 
-/** What decisions ask about tokens. */
+/** The methods of TokenCheck that decisions call: all but those for tokens that are issued here. */
 export type CallTokens = Omit<TokenCheck, keyof IssuedTokens>
 
 interface TokenCheckParts {

@@ -45,7 +45,7 @@ export function changeOf({ kind, names }: RecordAt, done: Done, subject?: unknow
   return { event, on, ...(kind.isPersonal === true && { personal: { 'on.id': keyOfNames(names) } }) }
 }
 
-/** How something is done to a record, and how the audit trail tells of it. */
+/** Something that is done to a record, and the change that the audit trail tells of it. */
 interface Step<T, P> {
   readonly plan: () => Promise<P & PlannedStep<T>>
   /** Undefined if nothing changes: then nothing is recorded. */

@@ -207,7 +207,7 @@ const unopened = (name: string): OpenedBackend => ({
 })
 
 interface CompilingActions extends Pick<CompileContext, 'catalogue' | 'upgrade'> {
-  /** Of a backend that is not among these only the name matters. */
+  /** Backends that are open, by name. Default: none; then operations only name their backend. */
   readonly opened?: ReadonlyMap<string, OpenedBackend>
 }
 

@@ -25,7 +25,10 @@ import { compileHoldsAddress, type HoldsAddress } from './target/upstream-addres
 
 type Format = 'json' | 'xml'
 
-/** What a refusal's answer depends on, besides its status (C8.4, C8.8). The origins of redirects are addresses of the upstream, too. */
+/**
+ * Decide how a refusal is answered, besides its status (C8.4, C8.8). `redirects` is among them because their origins are
+ * addresses of the upstream too, which no client is told.
+ */
 type RefusalRules = Pick<
   HttpBackendRules,
   'format' | 'types' | 'targets' | 'host' | 'conceals' | 'redirects' | 'errors' | 'errorStatus'

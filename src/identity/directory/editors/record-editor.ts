@@ -44,7 +44,7 @@ interface RecordChange<R> {
   readonly mark?: Entry | undefined
 }
 
-/** How something is written that ends what others hold. */
+/** A write, and what it ends that others hold. */
 interface Write {
   readonly losses: readonly Loss[]
   /** The cause that the losses are recorded with. */

@@ -22,7 +22,7 @@ interface CommandTexts {
   readonly samples: Readonly<Record<'name' | 'add' | 'edit' | 'list', string>>
 }
 
-/** How marks of the store disable records that no command changes (records/marks.ts). */
+/** For kinds whose records a mark of the store can disable, where no command changes them (records/marks.ts). */
 interface Marking<R> {
   readonly kind: Markable
   /** The subjects of a record, which the mark follows. */
@@ -38,7 +38,7 @@ export interface CompletedRecord {
 }
 
 /**
- * What is known of each member stands in the schema (MemberFacts).
+ * All that differs between the kinds of records, but for the facts about single members: those are in the schema (MemberFacts).
  *
  * @typeParam R a record of the store
  * @typeParam C one of the configuration
@@ -62,7 +62,7 @@ export interface RecordKind<R extends Switchable = Switchable, C = unknown> {
     Record<string, { readonly minLength: number; readonly maxLength: number; readonly description: string }>
   >
   readonly marking?: Marking<R>
-  /** What the store keeps next to a new record. */
+  /** Members that the store keeps next to a new record. */
   readonly beside?: StoredValue
   /** Members that need not be written, and their values then, besides the defaults of the schema. */
   defaults?(written: Written): Written

@@ -84,7 +84,7 @@ export const USER_RECORDS: RecordKind<UserRecord, UserRecord> = {
     const names = await referable(parts, named)
     checkUser(record, { ...parts.configured, ...names, catalogue: parts.catalogue, clients }, problems)
   },
-  // Of a `user add` that died half way, the subject is free for the same name.
+  // A `user add` that died half way has taken the subject for this name: it can be repeated.
   admit: async ({ subject, username }, { configured, store }) => {
     const taken = claimedByConfiguration({ subject, username }, configured)
     if (taken !== undefined) throw new DirectoryRefusal(taken)

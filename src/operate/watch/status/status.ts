@@ -1,4 +1,4 @@
-/** What a service is doing now, on one page (C11.5.5), and what is wrong with it. */
+/** The state of a service on one page (C11.5.5): its troubles, and the work that it does. */
 import { DAY_MS } from '../../../base/kernel/units.ts'
 import type { ListedKey } from '../../../identity/keys/signing/listed-keys.ts'
 

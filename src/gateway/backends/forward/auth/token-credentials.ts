@@ -165,7 +165,7 @@ interface TokenSource {
 /** How many credentials that differ from call to call are kept: those of the latest calls. */
 const MOST_RENDERED = 1000
 
-/** Of each file of authorities, as it was read. */
+/** The digest of each file of authorities that was read. */
 const digests = new WeakMap<Buffer, string>()
 
 function digestOf(ca: Buffer): string {
