@@ -15,7 +15,7 @@ import { reportOnlyAreas } from '../settings/dangers.ts'
 import { sqliteFile } from '../../state/stores/schema.ts'
 import { logOf } from '../../state/stores/sqlite/store-files.ts'
 import { FAMILIES, type GaugeFamily } from '../watch/metrics/families.ts'
-import { mergeReadings } from '../watch/metrics/gauges.ts'
+import { mergeReadings, valuesByLabel } from '../watch/metrics/gauges.ts'
 import {
   findTroubles,
   type MarkStatus,
@@ -77,7 +77,7 @@ class Gauges {
     this.all(family).find((each) => labels.every((label, at) => each.labels[at] === label))?.value
 
   byLabel(family: GaugeFamily): Readonly<Record<string, number>> {
-    return Object.fromEntries(this.all(family).map(({ labels, value }) => [labels[0] ?? '', value]))
+    return valuesByLabel(family, this.#byName.get(family.name) ?? [])
   }
 }
 
