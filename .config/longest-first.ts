@@ -44,7 +44,7 @@ const LONGEST = [
   ...[
     'serve/processes/allocator',
     'state/store-faults.attack',
-    'state/audit/announced',
+    'state/audit/one-writer',
     'serve/several-workers.wire',
   ],
 ]

@@ -31,7 +31,7 @@ const HOUSE: Readonly<Record<string, readonly (readonly string[])[]>> = {
   ],
   state: [
     ['audit/format', 'stores/feed', 'stores/link'],
-    ['audit/read', 'stores/sqlite'],
+    ['audit/queue', 'audit/read', 'stores/sqlite'],
     ['audit/write', 'stores/postgres'],
     ['stores'],
   ],

@@ -1,5 +1,6 @@
 /** The table of the admin API's routes, and the OpenAPI 3.1 document that is made from it. */
 import { AUDIT_OPERATIONS, REDACT } from './trail/audit.ts'
+import { RECORD_COMMAND } from './trail/commands.ts'
 import { IF_MATCH } from './operation/conditions.ts'
 import { CONFIGURATION_OPERATIONS, RELOAD } from './service/configuration.ts'
 import { recordOperations } from './records/records.ts'
@@ -276,6 +277,7 @@ export function adminRoutes(version: string, kinds: RecordKinds): readonly Admin
     ...recordOperations(Object.values(kinds)),
     ...AUDIT_OPERATIONS,
     REDACT,
+    RECORD_COMMAND,
   ]
   routes.push({
     method: 'GET',

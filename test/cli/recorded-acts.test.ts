@@ -3,13 +3,15 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { hostname, userInfo } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { tryLock } from '../../src/state/audit/write/lock.ts'
 import { OpenTrail } from '../../src/state/audit/write/trail.ts'
 import { hashSecret } from '../../src/identity/directory/hashing/hasher.ts'
 import { Fault } from '../../src/base/kernel/faults.ts'
 import { newSecret } from '../../src/base/kernel/ids.ts'
+import { readChains, readTrail } from '../support/audit-chain.ts'
 import { recordsOf, type WrittenRecord } from '../support/audit-files.ts'
-import { runVerb } from '../support/command-line.ts'
+import { longPauses, runVerb } from '../support/command-line.ts'
 import { configFiles } from '../support/config-files.ts'
 import { dataFolder } from '../support/data-folder.ts'
 import { eventually } from '../support/eventually.ts'
@@ -31,8 +33,11 @@ async function place(changes = '') {
   }
   const run = (line: string, input = '', more: Record<string, string> = {}) =>
     runVerb([...line.split(' ')], { env: { ...env, ...more }, input, alone: true })
+  /** Runs a command that waits for what does not come. */
+  const inVain = (line: string) =>
+    runVerb(line.split(' '), { env, input: '', alone: true, waiting: longPauses() })
   const serve = () => postern({ file: env.POSTERN_CONFIG, data })
-  return { data, env, run, serve, records: (event: string) => recordsOf({ data }, event) }
+  return { data, env, run, inVain, serve, records: (event: string) => recordsOf({ data }, event) }
 }
 
 const TOKENS = { operate: newSecret(), administer: newSecret() }
@@ -257,44 +262,91 @@ describe('C12.1.7 a mistake in the configuration file', () => {
 })
 
 describe('C12.1.7 what a command does by itself beside a running service', { timeout: 60_000 }, () => {
-  it('is recorded in a part of the trail of its own, which the service signs, and its end', async () => {
+  it('C12.1.7 is recorded by the service, in its chain: with who ran it, and whose token it was', async () => {
     const here = await serving.own()
     const { service } = here
     const copy = (name: string) => `backup ${join(here.data, name)} --reason nightly`
     expect(await here.run(copy('one'))).toMatchObject({ code: 0, stderr: '' })
     expect(await here.run(copy('two'), '', { POSTERN_ADMIN_TOKEN: TOKENS.administer })).toMatchObject({
       code: 0,
+      stderr: '',
     })
-    const copies = here.records('store.backed_up')
-    const [one, two] = ['one', 'two'].map((name) =>
-      copies.find(({ change }) => (change as { file: string }).file === join(here.data, name)),
-    )
-    expect(one).toMatchObject({
-      outcome: 'success',
-      actor: { kind: 'operator', operator: `${userInfo().username}@${hostname()}`, via: 'cli' },
-      why: 'nightly',
-    })
-    expect(two).toMatchObject({ actor: { operator: 'administerer' } })
-    const writers = [one, two].map((record) => String(record?.['writer']))
-    expect(new Set([...writers, here.records('service.started')[0]?.['writer']]).size).toBe(3)
+    // A copy that fails is recorded too.
+    expect((await here.run(copy('one'))).code).not.toBe(0)
+    const claimed = userInfo().username
+    const file = (name: string) => ({ file: join(here.data, name) })
+    const by = { kind: 'operator', via: 'cli', claimed }
+    expect(here.records('store.backed_up')).toMatchObject([
+      { outcome: 'success', actor: { ...by, operator: 'admin' }, why: 'nightly', change: file('one') },
+      { outcome: 'success', actor: { ...by, operator: 'administerer' }, change: file('two') },
+      { outcome: expect.stringMatching(/^(failed|refused)$/), change: file('one') },
+    ])
     const trail = join(here.data, 'audit')
     const verified = async () => {
       const { code, stdout } = await here.run(`audit verify ${trail} --json`)
       const [verification] = JSON.parse(stdout) as readonly { found: number; unsigned: number }[]
       return { code, ...verification }
     }
-    expect(await verified()).toMatchObject({ code: 0, found: 0 })
-    // The service has taken them up, signed what they wrote, and seen that they ended.
-    const lastHeads = (): readonly string[] => {
-      const last = readFileSync(join(trail, 'manifest.jsonl'), 'utf8').trim().split('\n').at(-1) ?? ''
-      return (JSON.parse(last) as { heads: { writer: string }[] }).heads.map(({ writer }) => writer)
-    }
-    await eventually(() => expect(readdirSync(join(trail, 'announced'))).toEqual([]))
-    await eventually(async () => expect(await verified()).toMatchObject({ unsigned: 0 }))
-    expect((await here.run(ADD)).code).toBe(0)
-    await eventually(() => expect(lastHeads().filter((writer) => writers.includes(writer))).toEqual([]))
-    expect(await verified()).toMatchObject({ code: 0, found: 0 })
+    await eventually(async () => expect(await verified()).toMatchObject({ code: 0, found: 0, unsigned: 0 }))
     await service.close()
     expect(await verified()).toMatchObject({ code: 0, found: 0, unsigned: 0 })
+    expect([...readChains(trail).keys()]).toHaveLength(1)
+  })
+
+  it('C12.1.7 goes on with the chain of the service when that has ended, and the service with that of the command', async () => {
+    const here = await place()
+    const trail = join(here.data, 'audit')
+    const copy = (name: string) => here.run(`backup ${join(here.data, name)}`)
+    await (await here.serve()).close()
+    expect(await copy('one')).toMatchObject({ code: 0, stderr: '' })
+    await (await here.serve()).close()
+    expect(await copy('two')).toMatchObject({ code: 0, stderr: '' })
+    expect([...readChains(trail).keys()]).toHaveLength(1)
+    const events = readTrail(trail).map(({ event }) => event)
+    expect(events.filter((event) => ['service.started', 'store.backed_up'].includes(event))).toEqual([
+      'service.started',
+      'store.backed_up',
+      'service.started',
+      'store.backed_up',
+    ])
+    const { code, stdout } = await here.run(`audit verify ${trail} --json`)
+    expect([code, JSON.parse(stdout)]).toMatchObject([0, [{ found: 0, unsigned: 0, foundLate: 0 }]])
+  })
+
+  it.each([
+    ['does not answer', hostname()],
+    ['is on another host', 'another-container'],
+  ])(
+    'C12.1.7 is done where that service %s: stderr says that it is not recorded, and the exit code is that of the work',
+    async (_which, host) => {
+      const here = await place()
+      expect((await here.run(ADD)).code).toBe(0)
+      const trail = join(here.data, 'audit')
+      const held = tryLock(trail)
+      onTestFinished(() => held?.release())
+      held?.announce({ adminUrl: 'http://127.0.0.1:9', data: here.data })
+      const announced = JSON.parse(readFileSync(join(trail, 'service.json'), 'utf8')) as object
+      writeFileSync(join(trail, 'service.json'), JSON.stringify({ ...announced, host }))
+      const copy = join(here.data, 'copy.sqlite')
+      const done = await here.inVain(`backup ${copy}`)
+      expect(done).toMatchObject({ code: 0, stdout: expect.stringContaining('a copy of the store') })
+      expect(done.stderr).toMatch(/^postern: this could not be recorded: .*give --admin-url\n$/)
+      expect(existsSync(copy)).toBe(true)
+      // The copy is there already.
+      const failed = await here.inVain(`backup ${copy}`)
+      expect(failed.code).not.toBe(0)
+      expect(failed.stderr).toMatch(/this could not be recorded/)
+      expect(here.records('store.backed_up')).toEqual([])
+    },
+  )
+
+  it('C12.1.7 is not done for an operator who may not, and leaves no record of having been done', async () => {
+    const here = await serving()
+    const copy = join(here.data, 'not-made.sqlite')
+    const refused = await here.run(`backup ${copy}`, '', { POSTERN_ADMIN_TOKEN: TOKENS.operate })
+    expect(refused).toMatchObject({ code: 1, stdout: '' })
+    expect(refused.stderr).toContain('operateer may not do this')
+    expect(existsSync(copy)).toBe(false)
+    expect(here.records('store.backed_up')).toEqual([])
   })
 })

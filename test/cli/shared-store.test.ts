@@ -1,4 +1,8 @@
+import { userInfo } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { verifyTrail } from '../../src/state/audit/read/verify.ts'
+import { readChains, readTrail } from '../support/audit-chain.ts'
 import { recordsOf } from '../support/audit-files.ts'
 import { runVerb } from '../support/command-line.ts'
 import { dataFolder } from '../support/data-folder.ts'
@@ -86,6 +90,36 @@ describe('the commands of a store that several nodes share', needing('postgresql
     await service.close()
     expect(service.log().every(({ node }) => node === id)).toBe(true)
     expect(await listed()).toEqual([])
+  })
+
+  it('C12.1.7 C11.7.4 what they do beside a node that runs is recorded by it, in its chain', async () => {
+    const { run, serve, data } = await placeOnPostgres()
+    await run('migrate')
+    const node = await serve()
+    const there = join(await dataFolder(), 'postern.sqlite')
+    const begun = readTrail(join(data, 'audit')).length
+    const ends = []
+    for (const line of [
+      'migrate --reason upgrade',
+      'migrate --finish',
+      'keys rewrap',
+      `store copy --from sqlite:${there}`,
+    ])
+      ends.push(await run(line))
+    expect(ends.map(({ code }) => code)).toEqual([0, 0, 0, 1])
+    for (const { stderr } of ends) expect(stderr).not.toContain('could not be recorded')
+    await node.close()
+    const [records = [], ...others] = readChains(join(data, 'audit')).values()
+    expect(others).toEqual([])
+    const actor = { kind: 'operator', operator: 'admin', via: 'cli', claimed: userInfo().username }
+    const acts = ['store.migrated', 'keys.resealed', 'store.copied']
+    expect(records.slice(begun).filter(({ event }) => acts.includes(event))).toMatchObject([
+      { event: 'store.migrated', outcome: 'success', actor, change: { finish: false }, why: 'upgrade' },
+      { event: 'store.migrated', outcome: 'success', actor, change: { finish: true } },
+      { event: 'keys.resealed', outcome: 'success', actor, on: { kind: 'key' } },
+      { event: 'store.copied', outcome: 'failed', actor, change: { from: there } },
+    ])
+    expect(verifyTrail({ folder: join(data, 'audit') })).toMatchObject({ whole: true, unsigned: 0 })
   })
 
   it('C11.7.4 check --connect tells whether the database can be used', async () => {

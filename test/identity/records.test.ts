@@ -15,7 +15,7 @@ function remember() {
     on: true,
     require: (entry) => Promise.resolve(put('require', entry)),
     settle: (entry) => Promise.resolve(void put('settle', entry)),
-    keep: (entry) => Promise.resolve(void put('keep', entry)),
+    keep: (entry) => Promise.resolve(put('keep', entry) > 0),
     refuse: (_refusal, entry) => void put('refuse', entry()),
   }
   return { trail, of: (event: AuditEvent) => entries.filter((entry) => entry.event === event) }

@@ -1,10 +1,20 @@
 /** What the store remembers of the beginning of a trail (T5.17 C12.4.5), and what a start finds (C12.4.4). */
-import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from 'vitest'
 import { BEGINNING_KIND, beginningKey, placeOfTrail } from '../../src/state/audit/format/beginning.ts'
 import { escapedKey } from '../../src/base/kernel/key-order.ts'
+import { chainHash, lineOf, readChains, segmentsOf } from '../support/audit-chain.ts'
 import { runVerb } from '../support/command-line.ts'
 import { configFiles } from '../support/config-files.ts'
 import { dataFolder } from '../support/data-folder.ts'
@@ -217,15 +227,60 @@ describe('C12.4.4 a start without the manifest', () => {
   it('C12.4.4 begins another, and the trail is not whole', async () => {
     const { folder, serve, verify } = await begun()
     renameSync(join(folder, 'manifest.jsonl'), join(folder, 'moved'))
-    await serve((service) =>
-      expect(eventsOf(service)).toEqual(
-        expect.arrayContaining(['audit_foreign_writers', 'audit_trail_replaced']),
-      ),
-    )
+    await serve((service) => expect(eventsOf(service)).toContain('audit_trail_replaced'))
     for (const args of [[], [folder]])
       expect(await verify(...args)).toMatchObject({
         code: 1,
-        stdout: expect.stringContaining('nobody has announced this writer') as string,
+        stdout: expect.stringContaining('the manifest does not have the trail of this name') as string,
       })
+  })
+})
+
+describe('T5.17 C12.4.4 records that somebody adds', () => {
+  /** A record that follows the last one of the trail, hash by hash: that takes no key. */
+  function addRecord(folder: string): number {
+    const [segments = []] = segmentsOf(folder).values()
+    const { name = '', records = [] } = segments.at(-1) ?? {}
+    const last = records.at(-1)
+    const line = readFileSync(join(folder, name), 'utf8').trimEnd().split('\n').at(-1) ?? ''
+    const text = line
+      .replace(/,"hash":"[^"]*"}$/, '}')
+      .replace(`"seq":${last?.seq}`, `"seq":${(last?.seq ?? 0) + 1}`)
+      .replace('"writer.closed"', '"store.backed_up"')
+    appendFileSync(join(folder, name), lineOf(text, chainHash(last?.hash ?? '', text)))
+    return last?.seq ?? 0
+  }
+
+  it('C12.4.4 behind the end that a service has signed are signed by no start, and named', async () => {
+    const { folder, serve, verify } = await begun()
+    const end = addRecord(folder)
+    expect(readChains(folder).size).toBe(1)
+    const found = {
+      code: 1,
+      stdout: expect.stringContaining(`records were added behind record ${end}`) as string,
+    }
+    expect(await verify()).toMatchObject(found)
+    await serve(async ({ data, adminUrl }) => {
+      const token = readFileSync(join(data, 'admin-token'), 'utf8').trim()
+      const headers = { Authorization: `Bearer ${token}` }
+      const answer = await fetch(`${adminUrl}/audit/verify`, { method: 'POST', headers })
+      expect(await answer.json()).toMatchObject({ whole: false, foundLate: 0 })
+    })
+    expect(await verify()).toMatchObject(found)
+  })
+
+  it('C12.4.4 in a file of another name are signed by no start, and named', async () => {
+    const { folder, serve, verify } = await begun()
+    const [segments = []] = segmentsOf(folder).values()
+    const name = segments[0]?.name ?? ''
+    const another = name.replace(/[^/]+(?=\.\d+\.jsonl$)/, '20200101T000000Z-AAAAAAAA')
+    for (const kind of ['.jsonl', '.personal.jsonl'])
+      cpSync(join(folder, name.replace('.jsonl', kind)), join(folder, another.replace('.jsonl', kind)))
+    await serve(() => undefined)
+    expect(await verify()).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('the manifest does not have the trail of this name') as string,
+    })
+    expect(readFileSync(join(folder, 'manifest.jsonl'), 'utf8')).not.toContain('20200101T000000Z')
   })
 })

@@ -11,6 +11,7 @@ const COMMANDS = 'test/support/operation-rows.ts'
 const SERVICE = 'test/state/audit-service.wire.test.ts'
 const QUESTIONS = 'test/state/audit-questions.wire.test.ts'
 const TRAIL = 'test/state/audit/trail.test.ts'
+const UPGRADE = 'test/interop/upgrade.test.ts'
 
 /** The file of tests that raises an event. Whoever adds a row to the table adds one here. */
 const RAISED: Readonly<Record<AuditEvent, string>> = {
@@ -89,6 +90,7 @@ const RAISED: Readonly<Record<AuditEvent, string>> = {
   'audit.verified': QUESTIONS,
   'audit.redacted': COMMANDS,
   'audit.segment_removed': 'test/state/audit/redact.test.ts',
+  'audit.trail_moved': UPGRADE,
   'audit.suppressed': 'test/state/audit-refusals.wire.test.ts',
   'writer.opened': TRAIL,
   'writer.closed': TRAIL,

@@ -1,5 +1,5 @@
 /** Records 200 intents in the folder that its argument names, one after another, and tells it. */
-import { openTrail } from '../../src/state/audit/write/trail.ts'
+import { openTrail } from '../../src/state/audit/write/writing-trail.ts'
 import { systemClock } from '../../src/base/kernel/clock.ts'
 
 const COUNT = 200

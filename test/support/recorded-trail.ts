@@ -1,18 +1,14 @@
 /** Trails that tests write with the real writer and the real signer, to be changed and verified. */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { AnchorPlan } from '../../src/state/audit/format/anchors.ts'
-import { announceAside } from '../../src/state/audit/format/announcement.ts'
 import { openAuditKeys } from '../../src/state/audit/format/keys.ts'
+import type { OpenTrail } from '../../src/state/audit/write/trail.ts'
 import { ManifestSigner } from '../../src/state/audit/write/signer.ts'
-import {
-  newWriterName,
-  type OpenTrail,
-  openTrail,
-  type TrailParts,
-} from '../../src/state/audit/write/trail.ts'
+import { openTrail, type WritingTrail } from '../../src/state/audit/write/writing-trail.ts'
 import type { AuditEntry } from '../../src/base/contracts/records/audit.ts'
+import { dataFolder } from './data-folder.ts'
 import { manualAfter } from './manual-after.ts'
 import { movableClock, type MovableClock } from './movable-clock.ts'
 
@@ -20,26 +16,29 @@ export interface RecordingParts {
   readonly folder: string
   readonly clock?: MovableClock
   readonly anchors?: readonly AnchorPlan[]
-  /** Bytes of a segment of the first writer. */
+  /** Bytes of a segment. */
   readonly segmentBytes?: number
-  /** As the version before wrote it: it announced nobody. */
-  readonly unannounced?: boolean
   /** The name of the node, where several share a store. */
   readonly node?: string | undefined
+  readonly durability?: 'disk' | 'system'
+  /** Whether this thread writes, as that of a command does. */
+  readonly here?: boolean
+  /** Called with the intents that workers have left open. */
+  readonly leftOpen?: (open: number) => void
 }
 
-/** A process of a service that writes its trail and signs it. */
+/** One start of a service that writes its trail and signs it. The next one goes on with both. */
 export interface Recording {
-  readonly trail: OpenTrail
+  readonly trail: WritingTrail
   readonly signer: ManifestSigner
   readonly clock: MovableClock
-  /** Another process, whose heads the first one signs. It writes one segment. */
-  addWriter(): OpenTrail
   /** Writes an intent with a personal value, and its outcome. */
   change(subject: string, by?: OpenTrail): Promise<void>
-  /** A second passes, and the heads are signed. */
+  /** A second passes, and the last record is signed. */
   sign(): Promise<void>
   close(): Promise<void>
+  /** A copy of the folder, as it stands after a kill at this moment; the trail itself is closed. */
+  killed(): Promise<string>
 }
 
 export const changeOf = (subject: string): AuditEntry => ({
@@ -51,49 +50,64 @@ export const changeOf = (subject: string): AuditEntry => ({
   personal: { 'actor.address': '192.0.2.7', 'on.params.memberId': `membér of ${subject}` },
 })
 
+/** The outcome of that change. */
+export const outcomeOf = (subject: string, intent: number): AuditEntry => {
+  const { requestId, actor, on } = changeOf(subject)
+  return { event: 'call.settled', outcome: 'success', requestId, intent, actor, on }
+}
+
 export async function record(parts: RecordingParts): Promise<Recording> {
-  const { folder, clock = movableClock(), anchors = [], segmentBytes, unannounced = false, node } = parts
+  const { folder, clock = movableClock(), anchors = [], durability = 'disk' } = parts
+  const { segmentBytes, node, here, leftOpen } = parts
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const keys = await openAuditKeys(folder)
-  const plan = { folder, durability: 'disk', timeout: 30_000, retention: undefined, anchors } as const
   const recorder = { note: () => undefined }
-  const open = (more: Pick<TrailParts, 'segmentBytes' | 'announced'> = {}): OpenTrail =>
-    openTrail(plan, { clock, recorder, bodyKey: keys.bodyKey, node, ...more })
-  const name = (): string => newWriterName(clock.now())
-  const trails: OpenTrail[] = []
-  const own = () => trails[0] && { writer: trails[0].writer, ...trails[0].head }
-  const durable = true
   const { after } = manualAfter()
-  const signer = await ManifestSigner.open({ folder, keys, clock, recorder, anchors, durable, own, after })
-  const announced = unannounced ? undefined : await signer.announce(name())
-  const trail = open({ announced, ...(segmentBytes !== undefined && { segmentBytes }) })
-  trails.push(trail)
-  const sign = async (): Promise<void> => {
-    for (const each of trails) if (each.head.seq > 0) signer.report({ writer: each.writer, ...each.head })
+  const durable = durability === 'disk'
+  const signer = await ManifestSigner.open({ folder, keys, clock, recorder, anchors, durable, after })
+  const trail = openTrail(
+    { folder, durability, timeout: 30_000 },
+    { clock, recorder, bodyKey: keys.bodyKey, node, segmentBytes, here, leftOpen, from: signer.end },
+  )
+  signer.follow(() => trail.head)
+  const close = async (): Promise<void> => {
+    await trail.close()
     clock.advance(1000)
-    await signer.sign()
+    await signer.close(trail.isWhole)
   }
   return {
-    ...{ trail, signer, clock, sign },
-    addWriter: () => {
-      const time = new Date(clock.now()).toISOString()
-      const another = open({ announced: unannounced ? undefined : announceAside(name(), time, keys) })
-      trails.push(another)
-      return another
-    },
+    ...{ trail, signer, clock, close },
     change: async (subject, by = trail) => {
-      const intended = changeOf(subject)
-      const intent = await by.require(intended)
-      const { requestId, actor, on } = intended
-      await by.require({ event: 'call.settled', outcome: 'success', requestId, intent, actor, on })
+      const intent = await by.require(changeOf(subject))
+      await by.require(outcomeOf(subject, intent))
     },
-    close: async () => {
-      for (const each of trails) await each.close()
-      await sign()
-      await signer.close()
+    sign: async () => {
+      clock.advance(1000)
+      await signer.sign()
+    },
+    killed: async () => {
+      const left = await dataFolder()
+      cpSync(folder, left, { recursive: true })
+      await close()
+      return left
     },
   }
 }
+
+/** A start that records nothing, and ends. */
+export async function restarted(folder: string, clock: MovableClock): Promise<void> {
+  clock.advance(10_000)
+  const recording = await record({ folder, clock, here: true })
+  await recording.close()
+}
+
+/** The segments of a trail, as they are named below its folder, in the order of their numbers. */
+export const segmentNames = (folder: string): readonly string[] =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.\d+\.jsonl$/.test(name))
+    .toSorted((a, b) => numberOf(a) - numberOf(b))
+
+const numberOf = (name: string): number => Number(/\.(\d+)\.jsonl$/.exec(name)?.[1])
 
 export const manifestOf = (folder: string): string => join(folder, 'manifest.jsonl')
 

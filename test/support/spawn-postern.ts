@@ -27,6 +27,8 @@ export interface SpawnOptions {
   readonly withoutSettings?: boolean
   /** Where Postern lies; this repository if not given. */
   readonly root?: string
+  /** Told its output so far, whenever there is more: for one that does not serve yet. */
+  readonly heard?: (output: string) => void
   /** Below `root`; by default that of the run, and of another `root` the sources'. */
   readonly program?: string
 }
@@ -107,8 +109,12 @@ export async function spawnPostern(options: SpawnOptions = {}): Promise<SpawnedP
     ...(options.gid !== undefined && { gid: options.gid }),
   })
   let output = ''
-  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()))
-  child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()))
+  const hear = (chunk: Buffer): void => {
+    output += chunk.toString()
+    options.heard?.(output)
+  }
+  child.stdout.on('data', hear)
+  child.stderr.on('data', hear)
   const exited = once(child, 'exit') as Promise<[number | null]>
   const [, url = '', port, adminPort] = await untilServing(child, exited, () => output)
   return {

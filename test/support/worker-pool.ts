@@ -43,10 +43,12 @@ export async function startPool(
   atEnd(async () => {
     await spawned.stop()
   })
-  anewForEachTest(() => forgetRecords(spawned))
-  const adminToken = readFileSync(join(spawned.data, 'admin-token'), 'utf8').trim()
+  const data = options.environment?.['POSTERN_DATA'] ?? spawned.data
+  anewForEachTest(() => forgetRecords({ data }))
+  const adminToken = readFileSync(join(data, 'admin-token'), 'utf8').trim()
   return {
     ...spawned,
+    data,
     file,
     write: (next) => writeFileSync(file, next),
     order: async (method, path, body) => {

@@ -106,10 +106,11 @@ export const AUDIT_EVENTS = {
   'audit.exported': tells('Records were exported'),
   'audit.verified': tells('The trail was verified'),
   'audit.redacted': gives('The personal values of a subject were erased'),
+  'audit.trail_moved': tells('The trail of an earlier version was moved aside'),
   'audit.segment_removed': gives('A segment was removed, since its retention has ended'),
   'audit.suppressed': tells('Refusals without a proven caller that were counted, not recorded singly'),
-  'writer.opened': tells('A writer of the trail began a segment'),
-  'writer.closed': tells('A writer of the trail has ended'),
+  'writer.opened': tells('The writer of the trail began a segment'),
+  'writer.closed': tells('The writer of the trail has ended'),
 } as const satisfies Record<string, AuditEventRow>
 
 export type AuditEvent = keyof typeof AUDIT_EVENTS
@@ -160,3 +161,6 @@ const groups = new Map(
 )
 
 export const groupOf = (event: AuditEvent): AuditGroup => groups.get(event) ?? 'service'
+
+/** Whether a record that names an intent ends it: the end of a body that was streamed does not. */
+export const endsIntent = (event: string): boolean => event !== 'call.body_ended'

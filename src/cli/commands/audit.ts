@@ -8,6 +8,7 @@ import {
   rememberedTrails,
   placeOfTrail,
 } from '../../state/audit/format/beginning.ts'
+import { FORMER_ADVICE } from '../../state/audit/format/former.ts'
 import { bodyKeyOf, hashBody, presentAuditKeys, PUBLIC_KEY_FILE } from '../../state/audit/format/keys.ts'
 import { runVerification } from '../../state/audit/read/read-trail.ts'
 import type { TrailVerification } from '../../state/audit/read/verify.ts'
@@ -120,15 +121,16 @@ function* linesOf(
   anchors: readonly string[],
   remembered: Remembered,
 ): Generator<string> {
-  const { folder, whole, findings, found, records, segments, writers } = verification
+  const { folder, whole, findings, found, records, segments, former } = verification
   yield whole ? `${folder}: the trail is whole` : `${folder}: the trail was tampered with`
   for (const { file, line, what } of findings)
     yield `  ${file}${line === undefined ? '' : `:${line}`}  ${what}`
   if (found > findings.length) yield `  and ${found - findings.length} more`
-  yield `  ${countOf(records, 'record')} of ${countOf(writers, 'process', 'processes')} in ${countOf(segments, 'file')}`
+  yield `  ${countOf(records, 'record')} in ${countOf(segments, 'file')}`
   if (verification.beginningAnchored) yield '  it begins as the store remembers'
   else if (remembered.unknown !== undefined) yield `  its beginning is not anchored: ${remembered.unknown}`
   yield* proofLines(verification, anchors)
+  if (former !== undefined) yield `  ${former} is ${FORMER_ADVICE}`
 }
 
 const withoutAnchor = (anchors: readonly string[]): string =>
@@ -145,7 +147,7 @@ function* proofLines(verification: TrailVerification, anchors: readonly string[]
     : `  anchored until ${anchoredUntil}`
   if (unsigned > 0) yield `  ${countOf(unsigned, 'record')} not signed yet, since ${unsignedSince ?? ''}`
   if (foundLate > 0)
-    yield `  ${countOf(foundLate, 'record')} signed as found on the disk: of a command, of a process that was killed, or of one that waited for the end of another service`
+    yield `  ${countOf(foundLate, 'record')} signed as found on the disk, since their process had been killed`
   if (tornValues > 0)
     yield `  ${countOf(tornValues, 'personal value')} missing at the end of what a process wrote, as a power cut leaves it`
   if (open > 0)

@@ -45,11 +45,7 @@ export const backupCommand = commandOf(BACKUP, {
       return EXIT.refused
     }
     if (configuration) {
-      const act = {
-        event: 'store.backed_up',
-        on: { kind: 'store' },
-        change: { file: resolve(file) },
-      } as const
+      const act = { event: 'store.backed_up', file: resolve(file) } as const
       const order = { configuration, options: values, terminal, opensData: true }
       const { data } = configuration
       const plan = planAudit(configuration)

@@ -63,7 +63,7 @@ const rewrap: Action = async (request) => {
     return EXIT.refused
   }
   const seal = place.rewrap.bind(place)
-  return recorded(request, { event: 'keys.resealed', on: { kind: 'key' } }, async () => {
+  return recorded(request, { event: 'keys.resealed' }, async () => {
     const rewrapped = await seal()
     const store = await keys.store()
     const values = store && (await resealValues(store, place, place))

@@ -96,10 +96,10 @@ function load(file: string, terminal: Terminal): Loaded | undefined {
   return { configuration, file, files: problems.files }
 }
 
-/** The store, the keys and each writer of the trail may be shared. Counts that a process keeps for itself are not. */
+/** The store and the keys may be shared. Counts that a process keeps for itself are not. */
 const sharedText = (data: string): string =>
   `another service uses the data folder ${data}. Each of the two counts failed logins and rates for itself, so their ` +
-  'limits are doubled, and only one of them signs the audit trail. If this is no replacement, end one of them'
+  'limits are doubled. If this is no replacement, end one of them'
 
 async function start({ configuration, file, files }: Loaded, terminal: Terminal): Promise<number> {
   const { env: environment, stderr } = terminal

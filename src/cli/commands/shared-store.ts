@@ -54,7 +54,7 @@ export const migrateCommand = commandOf(MIGRATE, {
         else terminal.stdout.write(stateText(state.version, migrations.NEWEST_TABLES, upToDate))
         return upToDate ? EXIT.done : EXIT.failed
       }
-      const change = { finish: values.finish === true }
+      const act = { event: 'store.migrated', finish: values.finish === true } as const
       const order = { configuration, options: values, terminal }
       const work = async (): Promise<number> => {
         const { before, after, passedOver } = await open.withLongStatements(store, (link) =>
@@ -70,7 +70,7 @@ export const migrateCommand = commandOf(MIGRATE, {
         }
         return EXIT.done
       }
-      return recorded(order, { event: 'store.migrated', on: { kind: 'store' }, change }, work)
+      return recorded(order, act, work)
     }),
 })
 

@@ -44,7 +44,7 @@ export const storeCommand = commandOf(STORE, {
       const keys = values.keys ?? join(dirname(file), 'keys')
       const work = (): Promise<number> =>
         copy({ file, keys, to: store, node: configuration, json: values.json === true }, terminal)
-      const act = { event: 'store.copied', on: { kind: 'store' }, change: { from: file } } as const
+      const act = { event: 'store.copied', from: file } as const
       return recorded({ configuration, options: values, terminal }, act, work)
     })
   },

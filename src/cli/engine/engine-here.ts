@@ -14,7 +14,6 @@ import type { Configuration } from '../../operate/settings/configuration.ts'
 import { OperatedHere, type TrailHere } from '../../serve/start/operate-here.ts'
 import { StoreError } from '../../state/stores/link/store-error.ts'
 import { writeReport } from '../line/command.ts'
-import { tellTroubleOfTrail } from './recorded-act.ts'
 import { type Engine, type LockHere, NothingDone } from './engine.ts'
 import { type OperatorHere, operatorHere } from './operator-here.ts'
 
@@ -134,3 +133,16 @@ function tellUnrecorded({ unrecorded, problems }: OperatedHere, { stderr }: Term
 
 /** As it would have come over the wire: without members that have no value. */
 const plain = (value: unknown): JsonValue => JSON.parse(JSON.stringify(value)) as JsonValue
+
+const LOST: readonly string[] = ['audit_lost', 'audit_dropped']
+
+/** Tells what became of the records of a command, when its trail is closed. `events`: errors of its log. */
+function tellTroubleOfTrail(events: readonly string[], stderr: Terminal['stderr']): void {
+  const others = new Set(events.filter((event) => ![...LOST, 'audit_held'].includes(event)))
+  if (events.some((event) => LOST.includes(event)))
+    stderr.write('postern: this could not be recorded: the disk of the audit trail did not take the record\n')
+  else if (events.includes('audit_held'))
+    stderr.write('postern: this is recorded, but late: the disk of the audit trail is slow\n')
+  else if (others.size > 0)
+    stderr.write(`postern: this is recorded, but the audit trail had trouble (${[...others].join(', ')})\n`)
+}

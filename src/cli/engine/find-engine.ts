@@ -2,7 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { type Announced, tryLock } from '../../state/audit/write/lock.ts'
 import { planAudit } from '../../state/audit/format/schema.ts'
-import type { Problems } from '../../base/config/problems.ts'
+import { Problems } from '../../base/config/problems.ts'
 import { systemClock } from '../../base/kernel/clock.ts'
 import { localUrl } from '../../base/kernel/listen-address.ts'
 import { hasCode, messageOf } from '../../base/kernel/thrown.ts'
@@ -18,7 +18,7 @@ import { OperationError } from '../../operate/operation/errors.ts'
 import type { SharedOperation } from '../../operate/operation/operation.ts'
 import type { Terminal, WaitClock } from '../../operate/operation/terminal.ts'
 import { type Configuration, readDataFolder } from '../../operate/settings/configuration.ts'
-import type { CallOptions } from '../line/call-options.ts'
+import { type CallOptions, ownToken } from '../line/call-options.ts'
 import { configurationFile, writeReport } from '../line/command.ts'
 import { type Engine, type LockHere, NothingDone, type CommandPurpose, remoteEngine } from './engine.ts'
 import { refuseOtherUser } from './operator-here.ts'
@@ -129,6 +129,23 @@ export async function findEngine(purpose: CommandPurpose, given: Given): Promise
     : await findRemote(purpose, ground, given)
   const { data, trail = data === undefined ? undefined : trailOf(data) } = ground
   return { ...engine, trailFolder: trail }
+}
+
+/** As `findEngine`, of an operation that is carried out here where no service runs, for a configuration that was read already. */
+export function findEngineOf(
+  configuration: Configuration,
+  purpose: CommandPurpose & { readonly operation: SharedOperation },
+): Promise<Engine> {
+  const { options, terminal } = purpose
+  const { data } = configuration
+  const ground: Ground = {
+    file: configurationFile(options.config, terminal),
+    configuration,
+    problems: new Problems(),
+    data,
+    trail: planAudit(configuration)?.folder,
+  }
+  return findShared(purpose, ground, { own: ownToken(options, terminal), given: undefined })
 }
 
 /**

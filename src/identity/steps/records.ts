@@ -43,7 +43,9 @@ export async function give<T>(
 }
 
 /** Records what was taken away. Never rejects. */
-export const took = (entry: AuditEntry, { audit }: Recording): Promise<void> => audit.keep(entry)
+export const took = async (entry: AuditEntry, { audit }: Recording): Promise<void> => {
+  await audit.keep(entry)
+}
 
 type Acting = Pick<Arrived, 'attempt' | 'exchange'>
 

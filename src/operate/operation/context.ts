@@ -48,7 +48,7 @@ export interface OperationContext {
   /** Absent where no trail is kept. */
   readonly trailOwner: TrailEraser | undefined
   /** The processes that serve. Absent where none do. */
-  readonly pool?: Pick<WorkerPool<Configuration>, 'rollTrail' | 'followKeys'>
+  readonly pool?: Pick<WorkerPool<Configuration>, 'followKeys'>
 }
 
 /** The trail that is asked, and where the question is recorded. */
@@ -108,14 +108,6 @@ export type RestartOutcome =
 
 /** The owner of the trail, which erases personal values of it. */
 export interface TrailEraser {
-  /**
-   * Undefined if another process signs the trail. Rejects as `recorded` and `rollWorkers` do, with nothing erased.
-   *
-   * @param rollWorkers ends the segments of the worker processes
-   */
-  redact(
-    subject: string,
-    rollWorkers: () => Promise<void>,
-    recorded: RedactionParts['recorded'],
-  ): Promise<Redacted | undefined>
+  /** Rejects as `recorded` does, and with Fault `audit_unavailable` if the segment cannot be ended: nothing is erased then. */
+  redact(subject: string, recorded: RedactionParts['recorded']): Promise<Redacted>
 }

@@ -1,6 +1,7 @@
 /** What is typed for `postern audit find`, `show` and `open`, and what they print (C12.5). */
 import { join } from 'node:path'
 import { PUBLIC_KEY_FILE, readPublicKey } from '../../state/audit/format/keys.ts'
+import { FORMER_ADVICE, isFormer } from '../../state/audit/format/former.ts'
 import { isSignedLine, MANIFEST_FILE, readManifestEnd } from '../../state/audit/format/manifest.ts'
 import { readAuditQuery } from '../../state/audit/read/query.ts'
 import { queryTrail } from '../../state/audit/read/read-trail.ts'
@@ -367,6 +368,7 @@ async function signedUntil(folders: readonly string[], named: readonly string[])
 
 async function lastSignature(folder: string): Promise<string> {
   try {
+    if (isFormer(folder)) return `This is ${FORMER_ADVICE}`
     const { last } = await readManifestEnd(join(folder, MANIFEST_FILE))
     if (last === undefined) return 'Nothing is signed yet'
     const fits = isSignedLine(last, await readPublicKey(join(folder, PUBLIC_KEY_FILE)))

@@ -18,6 +18,7 @@ import { readingAt } from '../../state/stores/feed/feed-changes.ts'
 import { type Condition, conditionOfPool, mergeConditions } from '../../base/kernel/health.ts'
 import { WorkerRequestError } from '../../base/contracts/processes/open-requests.ts'
 import { SharedPorts } from './shared-ports.ts'
+import { STDIO } from './stdio.ts'
 import type { WorkerHandle } from './worker-handle.ts'
 import {
   ContentsChanged,
@@ -72,7 +73,7 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
   static async start<C>(configuration: C, parts: WorkerPoolParts<C>): Promise<ClusterWorkerPool<C>> {
     cluster.schedulingPolicy = cluster.SCHED_RR
     const execArgv = [...withoutDebugger(process.execArgv)]
-    cluster.setupPrimary({ exec: parts.program, args: [], execArgv, serialization: 'advanced' })
+    cluster.setupPrimary({ exec: parts.program, args: [], execArgv, serialization: 'advanced', stdio: STDIO })
     const pool = new ClusterWorkerPool(configuration, parts)
     try {
       // The first one alone: it creates the keys, which the others find. If it fails, none is started.
@@ -199,12 +200,8 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
     return answers.find((answer) => answer !== undefined)
   }
 
-  async rollTrail(): Promise<void> {
-    await all(this.#workers.all.map((worker) => worker.settle('rollTrail')))
-  }
-
   async followKeys(): Promise<void> {
-    await all(this.#workers.all.map((worker) => worker.settle('followKeys')))
+    await all(this.#workers.all.map((worker) => worker.followKeys()))
   }
 
   applyRemoteUsage(): void {

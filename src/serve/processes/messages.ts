@@ -5,7 +5,7 @@ import type { AttemptStanding, GuessingKey } from '../../base/contracts/people/l
 import type { FeedReading } from '../../base/contracts/records/store.ts'
 import type { FaultCode } from '../../base/kernel/faults.ts'
 import type { Condition } from '../../base/kernel/health.ts'
-import type { RecalledCall, TrailHead } from '../../base/contracts/processes/worker-pool.ts'
+import type { RecalledCall } from '../../base/contracts/processes/worker-pool.ts'
 import type { Delta, GaugeReading, CallCount } from '../../base/contracts/processes/reports.ts'
 
 /**
@@ -16,7 +16,7 @@ export type SupervisorMessage<C> =
   | { readonly type: 'start'; readonly id: number; readonly configuration: C }
   | { readonly type: 'prepare'; readonly id: number; readonly configuration: C }
   | {
-      readonly type: 'open' | 'commit' | 'abort' | 'ping' | 'rollTrail' | 'followKeys' | 'drain' | 'close'
+      readonly type: 'open' | 'commit' | 'abort' | 'ping' | 'followKeys' | 'drain' | 'close'
       readonly id: number
     }
   | { readonly type: 'explain'; readonly id: number; readonly call: DescribedCall }
@@ -53,7 +53,6 @@ export interface RequestResults {
   readonly issueTestToken: TestTokenAnswer
   readonly recall: RecalledCall | undefined
   readonly ping: undefined
-  readonly rollTrail: undefined
   readonly followKeys: undefined
   readonly drain: undefined
   /** The number of connections that were cut. */
@@ -72,8 +71,6 @@ export type Notice =
   | { readonly type: 'lines'; readonly text: string; readonly lost: number }
   | { readonly type: 'changed' }
   | { readonly type: 'rateUsage'; readonly usage: RateUsage }
-  /** The last durable record of its audit trail, sent each second with news, and at its end. */
-  | { readonly type: 'trailHead'; readonly head: TrailHead }
   /** The state of the worker's parts, sent when it changes. */
   | { readonly type: 'condition'; readonly condition: Condition }
   /** A password attempt waits for its turn, or is over. */

@@ -1,4 +1,5 @@
 import type { Worker } from 'node:cluster'
+import { Duplex } from 'node:stream'
 import { type Condition, HEALTHY } from '../../base/kernel/health.ts'
 import { errorOf, type Notice, type RequestResults, type SupervisorMessage } from './messages.ts'
 import {
@@ -6,17 +7,19 @@ import {
   type RunningTime,
   WorkerRequestError,
 } from '../../base/contracts/processes/open-requests.ts'
+import type { TakenWay } from '../../state/audit/queue/taken-records.ts'
+import { PROGRESS_DESCRIPTOR, RECORDS_DESCRIPTOR } from './stdio.ts'
 import { AttemptCoordinator } from './shared-attempts.ts'
 import { OfferedConnections } from './shared-ports.ts'
-import type { TrailHead, WorkerMessages } from '../../base/contracts/processes/worker-pool.ts'
+import type { WorkerMessages } from '../../base/contracts/processes/worker-pool.ts'
 import type { GaugeReading } from '../../base/contracts/processes/reports.ts'
 
 type Request<C> =
   SupervisorMessage<C> extends infer O ? (O extends { id: number } ? Omit<O, 'id'> : never) : never
 
 /**
- * Milliseconds that a worker has for each request. `start` and `prepare` open backends, which may wait for others; the end of
- * a segment and the record of a token may wait for a slow disk.
+ * Milliseconds that a worker has for each request. `start` and `prepare` open backends, which may wait for others; the record of a
+ * token may wait for a slow disk.
  */
 const PATIENCE_MS: Readonly<Record<Request<never>['type'], number>> = {
   start: 60_000,
@@ -25,7 +28,6 @@ const PATIENCE_MS: Readonly<Record<Request<never>['type'], number>> = {
   commit: 10_000,
   abort: 10_000,
   ping: 5_000,
-  rollTrail: 15_000,
   followKeys: 5_000,
   explain: 5_000,
   issueTestToken: 15_000,
@@ -45,8 +47,6 @@ export class WorkerHandle<C> {
   readonly #requests: OpenRequests
   readonly #offered: OfferedConnections
   readonly #attempts: AttemptCoordinator
-  /** The name of its part of the audit trail, once it has reported it. */
-  #writer: string | undefined
   #gone = false
   condition: Condition = HEALTHY
   gauges: readonly GaugeReading[] = []
@@ -74,11 +74,17 @@ export class WorkerHandle<C> {
     })
     worker.once('exit', () => {
       this.#gone = true
-      this.#endTrail(reports)
       this.#attempts.close()
       this.#requests.end()
       this.#exit.resolve(undefined)
     })
+  }
+
+  /** The way of its records of the audit trail; undefined if there was no descriptor left for it. */
+  get way(): TakenWay | undefined {
+    const { stdio } = this.#worker.process as { readonly stdio?: readonly unknown[] }
+    const [records, progress] = [stdio?.[RECORDS_DESCRIPTOR], stdio?.[PROGRESS_DESCRIPTOR]]
+    return records instanceof Duplex && progress instanceof Duplex ? { records, progress } : undefined
   }
 
   get pid(): number | undefined {
@@ -99,13 +105,10 @@ export class WorkerHandle<C> {
     return answer as Promise<RequestResults[K]>
   }
 
-  /**
-   * Asks it to end its segment of the audit trail, or to take the keys into use, or sees its process end. Rejects with
-   * WorkerRequestError, or with the worker's error.
-   */
-  async settle(type: 'rollTrail' | 'followKeys'): Promise<void> {
+  /** Asks it to take the keys into use, or sees its process end. Rejects with WorkerRequestError, or with the worker's error. */
+  async followKeys(): Promise<void> {
     try {
-      await this.request({ type })
+      await this.request({ type: 'followKeys' })
     } catch (error) {
       if (!(error instanceof WorkerRequestError) || error.end !== 'gone') throw error
       await this.#leave()
@@ -170,19 +173,8 @@ export class WorkerHandle<C> {
     else if (notice.type === 'calls') reports.calls(notice.counts)
     else if (notice.type === 'lines') reports.lines(notice.text, notice.lost)
     else if (notice.type === 'enter' || notice.type === 'leave') this.#attempts.receive(notice)
-    else if (notice.type === 'trailHead') this.#reportHead(notice.head, reports)
     else if (notice.type === 'rateUsage') reports.rateUsage(notice.usage)
     else if (notice.type === 'condition') this.condition = notice.condition
     else reports.changed()
-  }
-
-  #reportHead(head: TrailHead, reports: WorkerMessages): void {
-    this.#writer = head.writer
-    reports.trailHead(head)
-    if (this.#gone) this.#endTrail(reports)
-  }
-
-  #endTrail(reports: WorkerMessages): void {
-    if (this.#writer !== undefined) reports.trailEnded(this.#writer)
   }
 }

@@ -9,7 +9,7 @@ import { type Condition, HEALTHY } from '../../base/kernel/health.ts'
 import { type Notice, reportOfError, type Serving, type SupervisorMessage } from './messages.ts'
 import { RemoteAttempts } from './shared-attempts.ts'
 import { SUPERVISOR_SIGNALS } from './signals.ts'
-import type { TrailHead, WorkerMessages, WorkerPool } from '../../base/contracts/processes/worker-pool.ts'
+import type { WorkerMessages, WorkerPool } from '../../base/contracts/processes/worker-pool.ts'
 import type { Delta } from '../../base/contracts/processes/reports.ts'
 
 /** Sends to the supervisor. `done` is called when the message was sent or could not be: without a supervisor it is dropped. */
@@ -50,14 +50,6 @@ class Channel implements WorkerMessages {
 
   rateUsage(usage: RateUsage): void {
     send({ type: 'rateUsage', usage })
-  }
-
-  trailHead(head: TrailHead): void {
-    send({ type: 'trailHead', head })
-  }
-
-  trailEnded(): void {
-    // The supervisor sees that this process has ended.
   }
 
   condition(condition: Condition): void {
@@ -127,8 +119,7 @@ export function runWorkerProcess<C>(start: StartWorker<C>): void {
     abort: () => get().abort(),
     ...answersOf(get),
     ping: () => undefined, // the answer alone shows that the event loop runs
-    // Also while it starts: its trail may be open already, its keys read. One that could not start has closed it.
-    rollTrail: async () => (await started?.catch(() => undefined))?.rollTrail(),
+    // Also while it starts: its keys may be read already.
     followKeys: async () => (await started?.catch(() => undefined))?.followKeys(),
     drain: () => get().drain(),
     close: async () => {

@@ -5,6 +5,7 @@ import type { Recorder } from '../../base/contracts/records/recorder.ts'
 import { messageOf } from '../../base/kernel/thrown.ts'
 import { RateUsageExchange } from '../../gateway/limits/rate-usage-exchange.ts'
 import { RunningTime } from '../../base/contracts/processes/open-requests.ts'
+import type { TakenWay } from '../../state/audit/queue/taken-records.ts'
 import { Watchdog } from './watchdog.ts'
 import { WorkerHandle } from './worker-handle.ts'
 import {
@@ -16,6 +17,8 @@ import {
 export interface WorkerProcessesParts<C> {
   readonly size: number
   readonly reports: WorkerMessages
+  /** Called with the way of each worker's records of the audit trail. Absent where none is kept. */
+  readonly takeRecords?: (way: TakenWay) => void
   readonly note: Recorder['note']
   /** Called when a worker ended that should not have. `livedMs`: how long it had served. */
   readonly died?: (worker: { readonly pid: number | undefined; readonly livedMs: number }) => void
@@ -63,7 +66,7 @@ export class WorkerProcesses<C> {
     return this.#workers.filter(({ isGone }) => !isGone)
   }
 
-  /** Every process that may write to the audit trail: also those that start or end. */
+  /** Every process: also those that start or end. */
   get all(): readonly WorkerHandle<C>[] {
     return [...new Set([...this.#workers, ...this.#starting, ...this.#ending.keys()])]
   }
@@ -145,6 +148,8 @@ export class WorkerProcesses<C> {
     const reports: WorkerMessages = { ...this.#parts.reports, rateUsage: link.report }
     const number = this.#freeNumber()
     const worker = new WorkerHandle<C>(cluster.fork({ [WORKER_NUMBER]: number }), reports, this.#time, number)
+    const { way } = worker
+    if (way !== undefined) this.#parts.takeRecords?.(way)
     worker.onExit(() => link.leave())
     this.#starting.add(worker)
     const since = performance.now()

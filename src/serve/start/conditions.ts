@@ -56,7 +56,7 @@ export function conditionOfTrail(
   trail: Pick<OpenTrail, 'state'> | undefined,
   owner?: Pick<TrailOwner, 'signer' | 'remembered'>,
 ): Condition {
-  const signer = owner?.signer?.state
+  const signer = owner?.signer.state
   const { writable = true, held = 0, displaced = 0 } = trail?.state ?? {}
   const reasons = [
     ...(writable ? [] : [UNWRITABLE]),

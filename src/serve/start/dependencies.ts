@@ -1,15 +1,12 @@
 /** The parts of a worker that are opened once and kept over reloads: keys, store, change feed, limits, switches. */
+import { Socket } from 'node:net'
+import { PROGRESS_DESCRIPTOR, RECORDS_DESCRIPTOR } from '../processes/stdio.ts'
 import { EXTENSIONS, SETTINGS } from './settings.ts'
-import { announceAside } from '../../state/audit/format/announcement.ts'
-import { openAuditKeys } from '../../state/audit/format/keys.ts'
+import { presentAuditKeys } from '../../state/audit/format/keys.ts'
 import { planAudit } from '../../state/audit/format/schema.ts'
-import {
-  newWriterName,
-  type OpenTrail,
-  openTrail,
-  prepareAuditFolder,
-  type TrailParts,
-} from '../../state/audit/write/trail.ts'
+import type { SentWay } from '../../state/audit/queue/sent-records.ts'
+import { SentTrail } from '../../state/audit/write/sent-trail.ts'
+import type { OpenTrail, TrailParts } from '../../state/audit/write/trail.ts'
 import type { Environment } from '../../base/config/validate.ts'
 import type { AuditTrail } from '../../base/contracts/records/audit.ts'
 import type { Recorder } from '../../base/contracts/records/recorder.ts'
@@ -188,20 +185,22 @@ function watchOf(
 }
 
 /**
- * Opens the audit trail of this process; undefined if none is kept. Rejects with AuditFolderError if its folder cannot
- * be used, and with KeyError if its keys cannot be.
+ * Opens the audit trail of a worker process, whose supervisor writes it; undefined if none is kept. Rejects with KeyError if the
+ * keys of its folder cannot be used.
  */
-export async function openAuditTrail(
+export async function openWorkerTrail(
   configuration: Configuration,
-  parts: Omit<TrailParts, 'bodyKey' | 'announced'>,
+  parts: Omit<TrailParts, 'bodyKey' | 'timeout'>,
 ): Promise<OpenTrail | undefined> {
   const plan = planAudit(configuration)
   if (plan === undefined) return undefined
-  await prepareAuditFolder(plan.folder, configuration.dataGroup)
-  const keys = await openAuditKeys(plan.folder)
-  const now = parts.clock.now()
-  const announced = announceAside(newWriterName(now), new Date(now).toISOString(), keys)
-  return openTrail(plan, { ...parts, bodyKey: keys.bodyKey, announced })
+  const { bodyKey } = await presentAuditKeys(plan.folder)
+  const way: SentWay = {
+    records: new Socket({ fd: RECORDS_DESCRIPTOR, readable: false, writable: true }),
+    openProgress: (onread) =>
+      new Socket({ fd: PROGRESS_DESCRIPTOR, readable: true, writable: false, onread }),
+  }
+  return new SentTrail(way, { ...parts, timeout: plan.timeout, bodyKey })
 }
 
 /** The number of workers is fixed at the start; a reload does not change it. */

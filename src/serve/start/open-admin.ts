@@ -1,6 +1,5 @@
 /** The admin listener with its token and its trail, and how commands find it. */
 import { resolve } from 'node:path'
-import { noticing } from '../../state/audit/write/abandoned.ts'
 import { trailReader } from '../../state/audit/read/read-trail.ts'
 import { planAudit } from '../../state/audit/format/schema.ts'
 import type { AuditTrail } from '../../base/contracts/records/audit.ts'
@@ -54,7 +53,7 @@ export const ownTokenFile = (configuration: Configuration): string | undefined =
 
 interface Administered {
   readonly pool: Promise<WorkerPool<Configuration>>
-  readonly audit: AuditTrail
+  readonly audit: Pick<AuditTrail, 'note'>
   readonly operators: Operators
   readonly context: Promise<ServiceContext>
 }
@@ -75,14 +74,9 @@ export function openAdmin(
   })
 }
 
-/** The count of abandoned intents belongs to this process only from when it holds the lock of the trail. */
 export function queriedTrail(configuration: Configuration, owner: TrailOwner): ServiceContext['trail'] {
   const plan = planAudit(configuration)
-  const { trail } = owner
-  if (plan === undefined || trail === undefined) return undefined
-  const reader = noticing(
-    trailReader(plan, () => owner.remembered.read()),
-    () => owner.abandoned,
-  )
-  return { ...reader, note: (entry) => trail.note(entry) }
+  if (plan === undefined) return undefined
+  const reader = trailReader(plan, () => owner.remembered.read())
+  return { ...reader, note: (entry) => owner.noteQuestion(entry) }
 }

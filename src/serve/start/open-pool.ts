@@ -23,18 +23,12 @@ import { openState, type State } from '../parts/state.ts'
 import type { TrailOwner } from '../parts/trail-owner.ts'
 
 /** Takes the reports of serving processes. One process that serves and supervises shares its rates and its state with nobody. */
-export const messagesTo = (
-  observation: Observation,
-  lockouts: LocalLockouts,
-  trailOwner: TrailOwner | undefined,
-): WorkerMessages => ({
+export const messagesTo = (observation: Observation, lockouts: LocalLockouts): WorkerMessages => ({
   metrics: (deltas) => observation.exposition.absorb(deltas),
   calls: (counts) => observation.callHistory.absorb(counts),
   lines: observation.lines,
   changed: () => undefined,
   rateUsage: () => undefined,
-  trailHead: (head) => trailOwner?.report(head),
-  trailEnded: (writer) => trailOwner?.ended(writer),
   attempts: lockouts,
 })
 
@@ -79,7 +73,13 @@ export async function serveHere(
  */
 export async function serveByProcesses(
   configuration: Configuration,
-  { clock, observation, audit, opened }: ServiceBase,
+  {
+    clock,
+    observation,
+    audit,
+    opened,
+    trailOwner,
+  }: ServiceBase & { readonly trailOwner: TrailOwner | undefined },
   messages: WorkerMessages,
   contentsChanged: () => void,
 ): Promise<Serving> {
@@ -100,6 +100,7 @@ export async function serveByProcesses(
       program: fileURLToPath(programBeside(import.meta.url, 'worker-main')),
       size: countWorkers(configuration.workers),
       takes: (descriptor) => connectionLimit.takes(descriptor),
+      takeRecords: (way) => trailOwner?.take(way),
       reports: { ...messages, changed: () => void state.feed.refresh() },
       note: (...args) => recorder.note(...args),
       died: ({ pid, livedMs }) => {

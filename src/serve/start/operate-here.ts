@@ -117,10 +117,12 @@ class CommandTrail implements AuditTrail {
     await (await this.#opened())?.settle(entry)
   }
 
-  async keep(entry: AuditEntry): Promise<void> {
+  /** A record that is late or lost is told of when the command ends. */
+  async keep(entry: AuditEntry): Promise<boolean> {
     const trail = await this.#opened()
     if (trail === undefined) this.unrecorded = this.#trouble
     else await trail.keep(entry)
+    return true
   }
 
   note(entry: AuditEntry): void {
@@ -217,8 +219,8 @@ export class OperatedHere implements AsyncDisposable {
     return (
       plan && {
         async *query({ query }, onProgress) {
-          const { queryEnded } = await import('../../state/audit/write/abandoned.ts')
-          yield* queryEnded(plan.folder, query, onProgress)
+          const { queryTrail } = await import('../../state/audit/read/read-trail.ts')
+          yield* queryTrail({ folders: [plan.folder], query }, onProgress)
         },
         note: async (entry) => {
           trail.note(entry)

@@ -8,9 +8,14 @@ import { type Holdings, NO_HOLDINGS } from '../../identity/directory/records/hol
 import { unknownMembers } from '../../identity/directory/records/stored-directory.ts'
 import { systemTimer } from '../../identity/guessing/guessing.ts'
 import { LocalLockouts, recordLockout } from '../../identity/guessing/lockouts.ts'
-import type { Clock } from '../../base/kernel/clock.ts'
+import { type Clock, systemClock } from '../../base/kernel/clock.ts'
 import { localUrl } from '../../base/kernel/listen-address.ts'
 import { outsideBudgets, withStartBudget } from '../../base/kernel/store-budget.ts'
+import { planAudit } from '../../state/audit/format/schema.ts'
+import { prepareAuditFolder } from '../../state/audit/write/folder.ts'
+import { type TrailLock, tryLock } from '../../state/audit/write/lock.ts'
+import type { AdminListener } from '../../operate/listener.ts'
+import { hasCode } from '../../base/kernel/thrown.ts'
 import { DataFolderLock } from '../../operate/trail/announcement.ts'
 import type { ServiceContext } from '../../operate/operation/context.ts'
 import { OpenIntents } from '../../operate/operation/open-intents.ts'
@@ -52,6 +57,7 @@ import { ServiceEvents } from './service-events.ts'
 import type { ServingWorker } from './serving-worker.ts'
 import { admitState, longestLifeOf, type State } from '../parts/state.ts'
 import { compareWithMemory, rememberOwn } from '../parts/store-memory.ts'
+import { holderOf, placeOfHolder, waitForLock } from '../parts/trail-lock.ts'
 import { openTrailOwner, type TrailOwner } from '../parts/trail-owner.ts'
 import { Turns } from './turns.ts'
 import { VERSION } from '../parts/version.ts'
@@ -116,35 +122,26 @@ async function start(configuration: Configuration, options: StartOptions): Promi
   })
   if (!sidecar) admitDataFolder(configuration)
   await admitStore(configuration, observation)
-  // Before the trail, so that the folder counts as used until that is closed.
-  const data = sidecar ? undefined : lasting.use(useData(configuration.data))
-  const space = sidecar ? undefined : await watchSpace(configuration, observation, lasting)
-  const trailOwner = await openTrail(configuration, options, observation, lasting)
-  const audit = trailOwner?.trail ?? NO_TRAIL
   // Files that are written once are written before anything serves: a full disk must not end a service that does.
   const token = configuration.admin.token ?? (await ownAdminToken(configuration))
-  tellWhereTrailIs(configuration)
-  if (data?.isShared === true) recorder.note('warn', 'data_shared', { detail: configuration.data })
-  await compareWithMemory(configuration, { clock, recorder })
-  const announcer =
-    trailOwner ?? (sidecar ? undefined : lasting.use(new DataFolderLock(resolve(configuration.data))))
-  const lockouts = openLockouts(configuration, clock, audit, observation)
-
   // Before anything serves: where its port is taken, no client has had an answer. Requests about the service wait for that.
   const operators = new Operators(token, configuration.admin.tokens, clock)
   const serves = Promise.withResolvers<WorkerPool<Configuration>>()
   const operated = Promise.withResolvers<ServiceContext>()
+  const recording = Promise.withResolvers<AuditTrail>()
   let isStarting = true
   health.add({ name: 'starting', healthy: () => !isStarting })
-  const admin = await openAdmin(configuration, observation, {
-    pool: serves.promise,
-    audit,
-    operators,
-    context: operated.promise,
-  })
-  serving.defer(() => admin.close())
-
-  // A change while the service starts is read when everything serves.
+  const openListener = async (): Promise<AdminListener> => {
+    const opened = await openAdmin(configuration, observation, {
+      pool: serves.promise,
+      audit: { note: (entry) => void recording.promise.then((trail) => trail.note(entry)) },
+      operators,
+      context: operated.promise,
+    })
+    serving.defer(() => opened.close())
+    return opened
+  }
+  // A change while the service starts, or waits to, is read when everything serves.
   const ready = Promise.withResolvers<Turns>()
   const reload = (order: Operator): void => void ready.promise.then((turns) => turns.reload(order))
   const loads = new ConfigurationLoads(clock, reload)
@@ -153,18 +150,35 @@ async function start(configuration: Configuration, options: StartOptions): Promi
   serving.defer(() => files.close())
   files.watch(source?.files ?? new Set())
 
+  const locked = await lockTrail(configuration, observation, openListener)
+  const lock = locked && lasting.adopt(locked.lock, (held) => held.release())
+  // Before the trail, so that the folder counts as used until that is closed; behind the wait for one who has used it.
+  const data = sidecar ? undefined : lasting.use(useData(configuration.data))
+  const space = sidecar ? undefined : await watchSpace(configuration, observation, lasting)
+  const trailOwner = lock && (await openTrail(configuration, options, observation, { lock, lasting }))
+  const audit = trailOwner?.trail ?? NO_TRAIL
+  recording.resolve(audit)
+  tellWhereTrailIs(configuration)
+  if (data?.isShared === true) recorder.note('warn', 'data_shared', { detail: configuration.data })
+  await compareWithMemory(configuration, { clock, recorder })
+  const announcer =
+    trailOwner ?? (sidecar ? undefined : lasting.use(new DataFolderLock(resolve(configuration.data))))
+  const lockouts = openLockouts(configuration, clock, audit, observation)
+
+  const admin = locked?.admin ?? (await openListener())
+
   observation.reportReportOnlyAreas(configuration)
   observation.exposition.limitClients(
     configuration.metrics.clients,
     Object.keys(configuration.directory.clients),
   )
   const base = { ...options, observation, audit, opened: serving }
-  const messages = messagesTo(observation, lockouts, trailOwner)
+  const messages = messagesTo(observation, lockouts)
   const contentsChanged = (): void => reload({ via: 'worker', channel: 'file' })
   const { state, pool, worker } =
     countWorkers(configuration.workers) === 1
       ? await serveHere(configuration, base, messages)
-      : await serveByProcesses(configuration, base, messages, contentsChanged)
+      : await serveByProcesses(configuration, { ...base, trailOwner }, messages, contentsChanged)
   health.include(() => observation.conditionOfLog())
   health.include(() => conditionOfTrail(trailOwner?.trail, trailOwner))
   measures.gauges.add(() => [...readWorkers(pool.states?.()), ...readMaintenance(state.maintenance)])
@@ -327,15 +341,52 @@ async function watchSpace(
   return space
 }
 
+interface LockedTrail {
+  readonly lock: TrailLock
+  /** The admin listener, if it was opened to say what is waited for. */
+  readonly admin: AdminListener | undefined
+}
+
+/**
+ * Takes the lock of the trail; undefined where none is kept. While another service has it, log and readiness say whom this one
+ * waits for, before it listens for calls. Rejects as `waitForLock` does.
+ */
+async function lockTrail(
+  configuration: Configuration,
+  { recorder, health }: Observation,
+  openListener: () => Promise<AdminListener>,
+): Promise<LockedTrail | undefined> {
+  const folder = planAudit(configuration)?.folder
+  if (folder === undefined) return undefined
+  await prepareAuditFolder(folder, configuration.dataGroup)
+  const lock = tryLock(folder)
+  if (lock !== undefined) return { lock, admin: undefined }
+  let isWaiting = true
+  const reason = `${holderOf(folder)} writes the trail in its folder: this service waits for its end, at most a minute`
+  health.include(() => ({ failing: [], degraded: isWaiting ? [{ name: 'audit trail', reason }] : [] }))
+  recorder.note('warn', 'audit_lock_awaited', { detail: `${reason} (${placeOfHolder(folder)})` })
+  // The other one may have the same address until it ends: then only the log says so.
+  const admin = await openListener().catch((thrown: unknown) => {
+    if (!hasCode(thrown, 'EADDRINUSE')) throw thrown
+    return undefined
+  })
+  try {
+    return { lock: await waitForLock(folder, { clock: systemClock }), admin }
+  } finally {
+    isWaiting = false
+  }
+}
+
 /** Undefined where no trail is kept. Rejects as `openTrailOwner` does. */
 async function openTrail(
   configuration: Configuration,
   options: StartOptions,
   { measures: { metrics, gauges }, recorder }: Observation,
-  opened: AsyncDisposableStack,
+  { lock, lasting: opened }: { readonly lock: TrailLock; readonly lasting: AsyncDisposableStack },
 ): Promise<TrailOwner | undefined> {
   const owner = await openTrailOwner(configuration, {
     ...options,
+    lock,
     recorder,
     meter: metrics,
     anchorFailed: metrics.anchorFailed,
@@ -343,8 +394,11 @@ async function openTrail(
   })
   if (owner === undefined) return undefined
   opened.defer(() => owner.close())
-  gauges.add(() => (owner.trail === undefined ? [] : readTrail(owner.trail)))
-  gauges.add(() => [...readSigner(owner.signer?.state), ...readAbandoned(owner.abandoned)])
+  gauges.add(() => [
+    ...readTrail(owner.trail),
+    ...readSigner(owner.signer.state),
+    ...readAbandoned(owner.abandoned),
+  ])
   return owner
 }
 

@@ -152,10 +152,6 @@ export class ServingWorker implements WorkerPool<Configuration> {
     return kept && recallCall(explainPartsOf(this.#current.service, this.dependencies.admission), kept)
   }
 
-  async rollTrail(): Promise<void> {
-    await this.#fixtures.trail?.roll()
-  }
-
   async followKeys(): Promise<void> {
     await this.dependencies.keyWatch?.follow()
   }

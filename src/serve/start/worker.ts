@@ -12,14 +12,12 @@ import { bindPublicListener } from '../../gateway/server/public-listener.ts'
 import { compileServer } from '../../gateway/server/schema.ts'
 import type { Configuration } from '../../operate/settings/configuration.ts'
 import { RelayRecorder } from '../../operate/watch/recorders.ts'
-import { type WorkerBase, openAuditTrail, openDependencies } from './dependencies.ts'
+import { type WorkerBase, openWorkerTrail, openDependencies } from './dependencies.ts'
 import { openMeasures, readCertificateExpiry, readTrail } from '../parts/measures.ts'
-import { nodeIdOf } from './node.ts'
 import { closablesOf, closeAll, openParts } from '../parts/parts.ts'
 import { ServingWorker } from './serving-worker.ts'
 import { openState } from '../parts/state.ts'
 import { openNotices } from './settings.ts'
-import { tellHeads } from '../parts/trail-owner.ts'
 
 export interface WorkerOptions {
   readonly clock: Clock
@@ -27,8 +25,8 @@ export interface WorkerOptions {
 }
 
 /**
- * Starts to serve in a worker process, which has a state and a part of the audit trail of its own. Rejects as `startServing`
- * does, and with AuditFolderError. All that is opened is put onto the stack.
+ * Starts to serve in a worker process, which has a state of its own, and sends its records of the audit trail. Rejects as
+ * `startServing` does. All that is opened is put onto the stack.
  */
 export const startWorker = (
   configuration: Configuration,
@@ -39,10 +37,9 @@ export const startWorker = (
   withStartBudget(async () => {
     const recorder = new RelayRecorder()
     const measures = openMeasures(configuration, `worker-${environment[WORKER_NUMBER] ?? ''}`)
-    const trailParts = { clock, recorder, meter: measures.metrics, node: nodeIdOf(configuration) }
-    const trail = await openAuditTrail(configuration, trailParts)
+    const trail = await openWorkerTrail(configuration, { clock, recorder, meter: measures.metrics })
     if (trail !== undefined) {
-      opened.defer(tellHeads(trail, reports))
+      opened.defer(() => trail.close())
       measures.gauges.add(() => readTrail(trail))
     }
     const audit = trail ?? NO_TRAIL

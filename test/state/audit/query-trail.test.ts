@@ -1,4 +1,4 @@
-/** Questions to trails that the real writer has written: over several writers, days and segments. */
+/** Questions to trails that the real writer has written: over several trails, days and segments. */
 import { appendFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -6,7 +6,7 @@ import { queryTrail } from '../../../src/state/audit/read/read-trail.ts'
 import { readRow } from '../../../src/state/audit/read/rows.ts'
 import { openAuditKeys } from '../../../src/state/audit/format/keys.ts'
 import { makeManifestLine } from '../../../src/state/audit/format/manifest.ts'
-import { type OpenTrail, openTrail } from '../../../src/state/audit/write/trail.ts'
+import { openTrail, type WritingTrail } from '../../../src/state/audit/write/writing-trail.ts'
 import {
   type AuditQuery,
   type AuditRow,
@@ -25,8 +25,8 @@ const DAY = 86_400_000
 interface Kept {
   readonly folder: string
   readonly clock: MovableClock
-  /** One process: a writer of its own, with small segments. */
-  readonly process: () => OpenTrail
+  /** A trail with small segments: another one, or that of a process before this. */
+  readonly process: (before?: WritingTrail) => WritingTrail
 }
 
 async function kept(start = NOON): Promise<Kept> {
@@ -37,7 +37,11 @@ async function kept(start = NOON): Promise<Kept> {
   return {
     folder,
     clock,
-    process: () => openTrail(plan, { clock, recorder, bodyKey: 'k', segmentBytes: 2000 }),
+    process: (before) =>
+      openTrail(plan, {
+        ...{ clock, recorder, bodyKey: 'k', segmentBytes: 2000 },
+        from: before && { writer: before.writer, head: before.head, number: segmentsOf(folder).length },
+      }),
   }
 }
 
@@ -116,9 +120,10 @@ describe('C12.5 a time that the trail does not have', () => {
     const { folder } = await march()
     const keys = await openAuditKeys(folder)
     const time = '2026-01-05T00:00:00.000Z'
-    const first = makeManifestLine({ time, heads: [] }, undefined, keys)
-    const removed = [{ writer: 'w', number: 1, seq: 1, hash: 'h' }]
-    const second = makeManifestLine({ time: begins, heads: [], removed }, first.line, keys)
+    const head = { writer: 'w', seq: 0, hash: '' }
+    const first = makeManifestLine({ time, head }, undefined, keys)
+    const removed = [{ number: 1, seq: 1, hash: 'h' }]
+    const second = makeManifestLine({ time: begins, head, removed }, first.line, keys)
     writeFileSync(join(folder, 'manifest.jsonl'), first.text + second.text)
     expect((await ask(folder, monthOf(1))).uncovered).toEqual({ all: true, begins, removedFrom: time })
   })
@@ -128,8 +133,9 @@ describe('C12.5 asking', () => {
   it('finds a subject’s records across restarts, midnight and segments, in the order of time', async () => {
     const { folder, clock, process } = await kept(Date.UTC(2026, 2, 5, 23, 59, 59))
     const expected: string[] = []
+    let trail: WritingTrail | undefined
     for (const name of ['first', 'second']) {
-      const trail = process()
+      trail = process(trail)
       for (let number = 0; number < 12; number++) {
         const fund = `${name}-${number}`
         const intent = await trail.require(change(fund))

@@ -2,10 +2,11 @@ import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { eraseSubjectValues, findSubjectValues, segmentsOf } from '../../../src/state/audit/read/personal.ts'
+import { besideOf } from '../../../src/state/audit/format/segment.ts'
 import { Retention } from '../../../src/state/audit/write/retention.ts'
 import { verifyTrail } from '../../../src/state/audit/read/verify.ts'
 import { dataFolder } from '../../support/data-folder.ts'
-import { manifestOf, record } from '../../support/recorded-trail.ts'
+import { manifestOf, record, restarted, segmentNames } from '../../support/recorded-trail.ts'
 
 const DAY = 86_400_000
 
@@ -106,10 +107,10 @@ describe('C12.4.7 retention', () => {
 
 describe('C12.4.6 no false alarm', () => {
   it('C12.4.6 no alarm is raised by torn ends of records, values and manifest, or zeros that a power cut left', async () => {
-    const folder = await dataFolder()
-    const recording = await record({ folder })
+    const recording = await record({ folder: await dataFolder() })
     await recording.change('ann')
-    await recording.close()
+    await recording.sign()
+    const folder = await recording.killed()
     const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) =>
       name.endsWith('.jsonl'),
     )
@@ -121,30 +122,27 @@ describe('C12.4.6 no false alarm', () => {
     const next = await record({ folder, clock: recording.clock })
     await next.change('bob')
     await next.close()
-    expect(verifyTrail({ folder })).toMatchObject({ findings: [], whole: true, writers: 2 })
+    expect(verifyTrail({ folder })).toMatchObject({ findings: [], whole: true, segments: 2 })
   })
 
   it('C12.4.6 no alarm is raised by a process that ended before its last records were signed', async () => {
-    const folder = await dataFolder()
-    const killed = await record({ folder })
-    await killed.change('ann')
-    await killed.sign()
-    await killed.change('bob')
+    const recording = await record({ folder: await dataFolder() })
+    await recording.change('ann')
+    await recording.sign()
+    await recording.change('bob')
+    const folder = await recording.killed()
     expect(verifyTrail({ folder })).toMatchObject({ whole: true, unsigned: 2 })
-    const next = await record({ folder, clock: killed.clock })
-    await next.close()
+    await restarted(folder, recording.clock)
     expect(verifyTrail({ folder })).toMatchObject({ findings: [], whole: true, unsigned: 0, foundLate: 2 })
-    await killed.trail.close()
-    await killed.signer.close()
   })
 
   it('C12.4.6 no alarm is raised by values that a power cut took, behind the last head that was told; of told ones it is', async () => {
-    const folder = await dataFolder()
-    const cut = await record({ folder })
+    const cut = await record({ folder: await dataFolder() })
     await cut.change('ann')
     await cut.sign()
     await cut.change('bob')
     await cut.change('cyd')
+    const folder = await cut.killed()
     const [values = ''] = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) =>
       name.endsWith('.personal.jsonl'),
     )
@@ -152,13 +150,16 @@ describe('C12.4.6 no false alarm', () => {
     const lines = readFileSync(path, 'utf8').split('\n')
     writeFileSync(path, lines.slice(0, 3).join('\n'))
     expect(verifyTrail({ folder })).toMatchObject({ findings: [], tornValues: 4, erased: 0 })
+    // The next start goes on with the chain, and tells what it has written itself.
     const next = await record({ folder, clock: cut.clock })
+    await next.change('dee')
     await next.close()
     expect(verifyTrail({ folder })).toMatchObject({ findings: [], tornValues: 4, foundLate: 4 })
     writeFileSync(path, lines.slice(1, 3).join('\n'))
     expect(verifyTrail({ folder })).toMatchObject({ found: 1, tornValues: 4 })
-    await cut.trail.close()
-    await cut.signer.close()
+    const [, later = ''] = segmentNames(folder)
+    writeFileSync(join(folder, besideOf(later)), '')
+    expect(verifyTrail({ folder })).toMatchObject({ found: 2, tornValues: 4 })
   })
 
   it('C12.4.6 a trail without its public key is unreadable', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { SYNC_BYTES, SyncTimes } from '../../../src/state/audit/write/record-ring.ts'
+import { SYNC_BYTES, SyncTimes } from '../../../src/state/audit/queue/sync-times.ts'
 
 /** The memory as the thread that writes sees it, and as the other one does. */
 function both(): readonly [SyncTimes, SyncTimes] {

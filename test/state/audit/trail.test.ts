@@ -1,13 +1,10 @@
 import { chmodSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { RecordRing } from '../../../src/state/audit/write/record-ring.ts'
-import {
-  type OpenTrail,
-  openTrail,
-  prepareAuditFolder,
-  type TrailParts,
-} from '../../../src/state/audit/write/trail.ts'
+import { RecordRing } from '../../../src/state/audit/queue/record-ring.ts'
+import { prepareAuditFolder } from '../../../src/state/audit/write/folder.ts'
+import type { OpenTrail } from '../../../src/state/audit/write/trail.ts'
+import { openTrail, type WritingParts } from '../../../src/state/audit/write/writing-trail.ts'
 import type { AuditEntry } from '../../../src/base/contracts/records/audit.ts'
 import type { Fault } from '../../../src/base/kernel/faults.ts'
 import { openIntents, readTrail, segmentsOf } from '../../support/audit-chain.ts'
@@ -28,7 +25,7 @@ const NOTE: AuditEntry = { event: 'service.started', outcome: 'success', actor: 
 const TAKEN: AuditEntry = { event: 'revocation.ordered', outcome: 'success', actor: { kind: 'operator' } }
 
 async function opened(
-  parts: Partial<TrailParts> & { readonly durability?: 'disk' | 'system'; readonly timeout?: number } = {},
+  parts: Partial<WritingParts> & { readonly durability?: 'disk' | 'system'; readonly timeout?: number } = {},
 ) {
   const folder = await dataFolder()
   await prepareAuditFolder(folder, 'others')
@@ -265,7 +262,7 @@ describe('C12.1.3 an intent that was refused since it came late', () => {
 
 describe('C12.1.2 what is late and what is lost', () => {
   /** A record that is late, while the disk hangs. */
-  async function late(parts: Partial<TrailParts> = {}) {
+  async function late(parts: Partial<WritingParts> = {}) {
     const timers = manualAfter()
     const made = await opened({ after: timers.after, ...parts })
     await made.trail.require(INTENT)

@@ -85,18 +85,18 @@ const FORGERIES: readonly Forgery[] = [
     what: /^record 3 was changed$/,
   },
   {
-    title: 'a line of the manifest that names no heads',
-    tamper: editManifest((members) => ({ ...members, heads: null })),
+    title: 'a line of the manifest that names no head',
+    tamper: editManifest((members) => ({ ...members, head: null })),
     what: /^this line was changed$/,
   },
   {
-    title: 'a line of the manifest with heads that are none',
-    tamper: editManifest((members) => ({ ...members, heads: [null] })),
+    title: 'a line of the manifest with a head that is none',
+    tamper: editManifest((members) => ({ ...members, head: { seq: 1 } })),
     what: /^this line was changed$/,
   },
   {
     title: 'a line of the manifest with removed segments that are none',
-    tamper: editManifest((members) => ({ ...members, removed: [{ writer: 7 }] })),
+    tamper: editManifest((members) => ({ ...members, removed: [{ number: '7' }] })),
     what: /^this line was changed$/,
   },
   {
@@ -158,7 +158,7 @@ describe('C12.4.6 what a verification survives', () => {
     writeLines(file, [JSON.stringify({ ...earlier, signature }), first, ...others])
     expect(verifyTrail({ folder, anchors: [file] })).toMatchObject({
       findings: [
-        { file: 'manifest.jsonl', line: 2, what: expect.stringContaining(`${file}, line 1, holds`) },
+        { file: 'manifest.jsonl', line: 1, what: expect.stringContaining(`${file}, line 1, holds`) },
       ],
     })
   })

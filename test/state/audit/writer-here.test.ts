@@ -1,7 +1,8 @@
 import fs, { chmodSync, readdirSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { openTrail, prepareAuditFolder, type TrailParts } from '../../../src/state/audit/write/trail.ts'
+import { prepareAuditFolder } from '../../../src/state/audit/write/folder.ts'
+import { openTrail, type WritingParts } from '../../../src/state/audit/write/writing-trail.ts'
 import type { AuditEntry } from '../../../src/base/contracts/records/audit.ts'
 import { readTrail, segmentsOf } from '../../support/audit-chain.ts'
 import { dataFolder } from '../../support/data-folder.ts'
@@ -16,7 +17,7 @@ const INTENT: AuditEntry = {
 }
 const DONE: AuditEntry = { event: 'call.settled', outcome: 'success', actor: { kind: 'operator' } }
 
-async function opened(parts: Partial<TrailParts> = {}) {
+async function opened(parts: Partial<WritingParts> = {}) {
   const folder = await dataFolder()
   await prepareAuditFolder(folder, 'others')
   const noted: string[] = []

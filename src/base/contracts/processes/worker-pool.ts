@@ -32,13 +32,6 @@ export function compileWorkers(config: WorkersConfig, problems: Problems): void 
   if (!fits) problems.error(['workers'], `expected "auto" or a whole number from 1 to ${MOST}`)
 }
 
-/** The last durable record of a writer of the audit trail. */
-export interface TrailHead {
-  readonly writer: string
-  readonly seq: number
-  readonly hash: string
-}
-
 /** The reports of a serving process to its supervisor. The methods never throw and never wait. */
 export interface WorkerMessages {
   /** The counts since the last report. */
@@ -51,10 +44,6 @@ export interface WorkerMessages {
   changed(): void
   /** The calls that the process admitted under rates that it shares with other processes (C4.5). */
   rateUsage(usage: RateUsage): void
-  /** The last durable record of the process's audit trail (C12.4.4). */
-  trailHead(head: TrailHead): void
-  /** The process with this part of the audit trail has ended. A process does not report its own end. */
-  trailEnded(writer: string): void
   /** Counts password attempts for all processes (C6.3.5). */
   readonly attempts: AttemptLimiter
 }
@@ -100,11 +89,6 @@ export interface WorkerPool<C> extends AsyncDisposable {
   issueTestToken(request: TestTokenRequest): Promise<TestTokenAnswer>
   /** A call that a serving process keeps (C14.4), and what would be decided about it now. Undefined if none keeps it. */
   recall(requestId: string): Promise<RecalledCall | undefined>
-  /**
-   * Ends the segments of the audit trail that the processes write, apart from one that is shared with the supervisor.
-   * Rejects if a process that may still write could not end its own.
-   */
-  rollTrail(): Promise<void>
   /** Every process takes the keys and the secret of their place into use. Rejects if one that may serve has not. */
   followKeys(): Promise<void>
   /** Reads the change feed: another process appended to it. */

@@ -71,8 +71,6 @@ export interface ScanRequest {
   /** Only rows behind this one. */
   readonly after?: Position | undefined
   readonly limit?: number | undefined
-  /** Only the newest segments of these writers, not the whole trail. */
-  readonly lastOf?: readonly string[] | undefined
 }
 
 /** Part of the time that was asked for and that a trail lacks. */

@@ -123,9 +123,9 @@ export interface AuditTrail {
   /**
    * Records what was taken away. Resolves when the record is written, so that no answer confirms what a killed process
    * has not recorded; or when that is not possible now: then it is logged, held, and written first later. Never
-   * rejects.
+   * rejects. The value is whether it is written.
    */
-  keep(entry: AuditEntry): Promise<void>
+  keep(entry: AuditEntry): Promise<boolean>
   /** Records what stops nothing. If it cannot be written now, it may be lost, and is counted. */
   note(entry: AuditEntry): void
   /**
@@ -142,7 +142,7 @@ export const NO_TRAIL: AuditTrail = {
   on: false,
   require: () => Promise.resolve(0),
   settle: () => Promise.resolve(),
-  keep: () => Promise.resolve(),
+  keep: () => Promise.resolve(false),
   note: () => undefined,
   refuse: () => undefined,
   bodyHash: () => ({ update: () => undefined, digest: () => '' }),

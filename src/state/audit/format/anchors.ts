@@ -6,7 +6,7 @@ import { accessSync } from 'node:fs'
 import { appendFile } from 'node:fs/promises'
 import type { Recorder } from '../../../base/contracts/records/recorder.ts'
 import type { Clock } from '../../../base/kernel/clock.ts'
-import type { ManifestLine } from './manifest.ts'
+import { type ManifestLine, TRAIL_VERSION } from './manifest.ts'
 import { type LineVisitor, readLines } from './lines.ts'
 
 /** Where the anchors of a trail go, and how often, in milliseconds. */
@@ -16,6 +16,8 @@ export type AnchorPlan =
 
 /** The members of an anchor. */
 interface Anchor {
+  /** The version of the trail's files: another one has other lines, which only its own version verifies. */
+  readonly v: number
   readonly line: number
   readonly signed: string
   readonly hash: string
@@ -25,6 +27,7 @@ interface Anchor {
 const ANCHOR_EVENT = 'audit_anchor'
 
 const anchorOf = ({ n, time, hash, signature }: ManifestLine): Anchor => ({
+  v: TRAIL_VERSION,
   line: n,
   signed: time,
   hash,
@@ -80,8 +83,9 @@ export interface AnchorAt extends Anchor {
 }
 
 const isAnchor = (value: unknown): value is Anchor => {
-  const { line, signed, hash, signature } = value as Partial<Record<keyof Anchor, unknown>>
+  const { v, line, signed, hash, signature } = value as Partial<Record<keyof Anchor, unknown>>
   return (
+    v === TRAIL_VERSION &&
     Number.isSafeInteger(line) &&
     typeof signed === 'string' &&
     typeof hash === 'string' &&

@@ -8,6 +8,8 @@ import { join, resolve } from 'node:path'
 import type { Recorder } from '../../../base/contracts/records/recorder.ts'
 import type { Store, StoredValue } from '../../../base/contracts/records/store.ts'
 import { type After, after as systemAfter } from '../../../base/kernel/clock.ts'
+import { KeyError } from '../../../base/kernel/key-error.ts'
+import { formerFolder, isFormer, readOwnFormerManifest } from './former.ts'
 import { MANIFEST_FILE, readManifestLine } from './manifest.ts'
 
 /** The kind of the records; each trail of a store has one. */
@@ -81,7 +83,10 @@ async function formerTrails(
     }))
   if (!isNamed) return former
   const isThere = await Promise.all(
-    former.map(async (each) => (await readBeginning(each.folder).catch(() => undefined))?.hash === each.hash),
+    former.map(async ({ folder: other, hash }) => {
+      const found = await Promise.all([readBeginning(other), formerBeginning(other)]).catch(() => [])
+      return found.some((each) => each?.hash === hash)
+    }),
   )
   return former.filter((_, index) => isThere[index] !== true)
 }
@@ -97,20 +102,40 @@ async function readBeginning(folder: string): Promise<TrailBeginning | undefined
 }
 
 /**
- * Lets the store remember the beginning of a trail, if it does not yet. Resolves with what it remembers, if that is not the
- * beginning that the trail has. Rejects with Fault `identity_unavailable` or the system's error.
+ * The beginning of the trail of an earlier version that is kept in a trail's folder, if the key of that folder has signed it. Rejects
+ * with the system's error.
+ */
+async function formerBeginning(folder: string): Promise<{ readonly hash: string } | undefined> {
+  const former = formerFolder(folder) ?? (isFormer(folder) ? folder : undefined)
+  if (former === undefined) return undefined
+  try {
+    return (await readOwnFormerManifest(former, folder))?.first
+  } catch (thrown) {
+    if (thrown instanceof KeyError) return undefined
+    throw thrown
+  }
+}
+
+/**
+ * Lets the store remember the beginning of a trail, if it does not yet, or if it remembers that of the earlier version whose trail
+ * was moved aside here. Resolves with what it remembers, if that is not the beginning that the trail has. Rejects with Fault
+ * `identity_unavailable` or the system's error.
  */
 async function anchorBeginning(
-  store: Pick<Store, 'find' | 'create'>,
+  store: Pick<Store, 'find' | 'create' | 'replace'>,
   place: TrailPlace,
 ): Promise<TrailBeginning | undefined> {
   const key = beginningKey(place)
   const own = await readBeginning(place.folder)
   const known = await store.find(BEGINNING_KIND, key)
-  if (known === undefined && own !== undefined)
-    await store.create(BEGINNING_KIND, key, { value: { ...place, ...own } })
+  const earlier = (await formerBeginning(place.folder))?.hash
+  const value = { ...place, ...own, ...(earlier !== undefined && { earlier }) }
+  if (known === undefined && own !== undefined) await store.create(BEGINNING_KIND, key, { value })
   const remembered = known && beginningIn([known.value], place)
-  return remembered?.hash === own?.hash ? undefined : remembered
+  if (known === undefined || remembered === undefined || remembered.hash === own?.hash) return undefined
+  if (own === undefined || remembered.hash !== earlier) return remembered
+  await store.replace(BEGINNING_KIND, key, known.version, value)
+  return undefined
 }
 
 /** The facts that a store remembers of a trail. */
@@ -125,10 +150,18 @@ export const rememberedTrails = async (
   values: readonly StoredValue[],
   place: TrailPlace,
   { audit }: PlacedNode,
-): Promise<RememberedTrails> => ({
-  beginning: beginningIn(values, place),
-  former: await formerTrails(values, place, audit?.folder !== undefined),
-})
+): Promise<RememberedTrails> => {
+  // Retention may have removed the trail of the earlier version since.
+  const kept = values.find((each) => each['host'] === place.host && each['folder'] === place.folder)
+  const found = await formerBeginning(place.folder).catch(() => undefined)
+  const isOther = ({ hash }: TrailBeginning): boolean => hash !== found?.hash && hash !== kept?.['earlier']
+  const beginning = beginningIn(values, place)
+  const former = await formerTrails(values, place, audit?.folder !== undefined)
+  return {
+    beginning: beginning && isOther(beginning) ? beginning : undefined,
+    former: former.filter(isOther),
+  }
+}
 
 /** Remembers the beginning of a service's trail in its store. */
 export class RememberedBeginning {
@@ -151,7 +184,7 @@ export class RememberedBeginning {
    * Compares the trail with what the store remembers, or lets it remember. Never rejects: where the store cannot be asked, or the
    * manifest cannot be read, it tries again. A store in memory forgets.
    */
-  async compare(store: Pick<Store, 'find' | 'create' | 'list'>, node: PlacedNode): Promise<void> {
+  async compare(store: Pick<Store, 'find' | 'create' | 'replace' | 'list'>, node: PlacedNode): Promise<void> {
     if (node.store.kind === 'memory') return
     const place = placeOfTrail(node, this.#folder)
     this.#find = async () => {

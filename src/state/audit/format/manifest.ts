@@ -1,39 +1,32 @@
-/** The manifest, `manifest.jsonl` (C12.4.4): each line signs the heads of all writers, and the line before it. */
+/** The manifest, `manifest.jsonl` (C12.4.4): each line signs the last record of the trail, and the line before it. */
 import { Buffer } from 'node:buffer'
 import { createPublicKey, hash, type KeyObject } from 'node:crypto'
 import { constants } from 'node:fs'
-import { type FileHandle, mkdir, open, stat, writeFile } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isJsonObject, type JsonValue } from '../../../base/http/body/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../base/http/body/json.ts'
 import { hasCode } from '../../../base/kernel/thrown.ts'
 import { type AuditKeys, isAuditSignature, PUBLIC_KEY_FILE, restoreAuditKeys } from './keys.ts'
 import { DisplacedError, type FileIdentity, isSameFile, syncFolder } from './segment.ts'
 
 export const MANIFEST_FILE = 'manifest.jsonl'
 
-/** A writer that may write from this line on (C12.4.4). */
-interface AnnouncedName {
-  readonly writer: string
-  /** The hash of the file that announced it, if a file did before this line. */
-  readonly hash?: string | undefined
-}
-
-/** The last record of a writer that a line vouches for. */
+/** The last record that a line vouches for. */
 export interface SignedHead {
+  /** The name of the trail, which all of its records and segments have. */
   readonly writer: string
-  /** 0 for a writer that was announced, and has reported no record yet. */
+  /** 0 before the first record. */
   readonly seq: number
-  /** The hash of that record. */
+  /** The hash of that record; empty before the first. */
   readonly hash: string
-  /** It was read from the disk: its process had ended before it could report its head. */
-  readonly found?: true
+  /** It was read from the disk: the process that wrote it had ended before it could sign it. */
+  readonly found?: true | undefined
 }
 
 /** A segment that retention has removed. */
 export interface RemovedSegment {
-  readonly writer: string
   readonly number: number
-  /** The `seq` and the hash of its last record. */
+  /** The `seq` and the hash of the last record up to its end, as the next segment names it. */
   readonly seq: number
   readonly hash: string
 }
@@ -41,10 +34,15 @@ export interface RemovedSegment {
 export interface ManifestNews {
   /** ISO 8601, UTC, milliseconds. */
   readonly time: string
-  readonly heads: readonly SignedHead[]
+  readonly head: SignedHead
   readonly removed?: readonly RemovedSegment[] | undefined
-  /** Absent in lines of versions that announced nobody. */
-  readonly announced?: readonly AnnouncedName[] | undefined
+  /** The writer has ended: no record stands behind the head until a later line has begun again. */
+  readonly closed?: true | undefined
+  /**
+   * The highest number of a segment that its start has found: none up to there has a record behind the head. Absent where the head is
+   * a record of that start.
+   */
+  readonly begins?: number | undefined
 }
 
 export interface ManifestLine extends ManifestNews {
@@ -58,19 +56,24 @@ export interface ManifestLine extends ManifestNews {
   readonly signature: string
 }
 
-const VERSION = 1
-const LINE = /^(\{"v":1,.*),"hash":"([A-Za-z0-9_-]{43})","signature":"([A-Za-z0-9_-]{86})"\}$/
+/** The version of a trail's files. Version 1, of Postern 0.2 and before, had a chain for each process. */
+export const TRAIL_VERSION = 2
+const LINE = /^(\{"v":2,.*),"hash":"([A-Za-z0-9_-]{43})","signature":"([A-Za-z0-9_-]{86})"\}$/
 
 /** Makes the line behind another. Its text is a whole line, with its end. */
 export function makeManifestLine(
-  { time, heads, removed, announced }: ManifestNews,
+  { time, head, removed, closed, begins }: ManifestNews,
   last: Pick<ManifestLine, 'n' | 'hash'> | undefined,
   { sign }: AuditKeys,
 ): { readonly line: ManifestLine; readonly text: string } {
   const { n, hash: before } = last ?? { n: 0, hash: '' }
-  const more = { ...(removed && { removed }), ...(announced && { announced }) }
-  const members = { n: n + 1, time, heads, ...more, before }
-  const signed = JSON.stringify({ v: VERSION, ...members })
+  const more = {
+    ...(removed && { removed }),
+    ...(closed && { closed }),
+    ...(begins !== undefined && { begins }),
+  }
+  const members = { n: n + 1, time, head, ...more, before }
+  const signed = JSON.stringify({ v: TRAIL_VERSION, ...members })
   const lineHash = hash('sha256', signed, 'base64url')
   const proof = { hash: lineHash, signature: sign(lineHash) }
   return {
@@ -101,22 +104,21 @@ function parsed(signed: string): JsonValue | undefined {
 
 function isWhole(value: JsonValue | undefined): boolean {
   if (!isJsonObject(value)) return false
-  const { n, time, before, heads, removed = [], announced = [] } = value
+  const { n, time, before, head, removed = [], begins = 0 } = value
   return (
     Number.isSafeInteger(n) &&
     typeof time === 'string' &&
     typeof before === 'string' &&
-    [heads, removed].every((list) => Array.isArray(list) && list.every(isPlace)) &&
-    Array.isArray(announced) &&
-    announced.every((each) => isJsonObject(each) && typeof each['writer'] === 'string')
+    isPlace(head) &&
+    typeof head['writer'] === 'string' &&
+    Number.isSafeInteger(begins) &&
+    Array.isArray(removed) &&
+    removed.every((each) => isPlace(each) && Number.isSafeInteger(each['number']))
   )
 }
 
-const isPlace = (value: JsonValue): boolean =>
-  isJsonObject(value) &&
-  typeof value['writer'] === 'string' &&
-  Number.isSafeInteger(value['seq']) &&
-  typeof value['hash'] === 'string'
+const isPlace = (value: JsonValue | undefined): value is JsonObject =>
+  isJsonObject(value) && Number.isSafeInteger(value['seq']) && typeof value['hash'] === 'string'
 
 /** Whether the hash of a line, or of an anchor, was signed with this key. */
 export const isSignedLine = (
@@ -129,7 +131,7 @@ class ManifestError extends Error {
   override readonly name = 'ManifestError'
 }
 
-/** Bytes in which the last line is looked for. The heads of 64 writers take 8 KiB. */
+/** Bytes in which the last line is looked for: one that names removed segments may be long. */
 const TAIL = 1024 ** 2
 const LINE_FEED = 0x0a
 const { O_CREAT, O_RDWR } = constants
@@ -163,7 +165,7 @@ export class ManifestFile {
     const end = await readManifestEnd(path)
     if (end.last !== undefined && !isSignedLine(end.last, createPublicKey(keys.publicPem)))
       throw notOurs(path)
-    await writeFile(join(folder, PUBLIC_KEY_FILE), keys.publicPem, { mode: 0o644 })
+    await writePublicKey(folder, keys)
     return new ManifestFile(folder, path, keys, end)
   }
 
@@ -215,12 +217,6 @@ export class ManifestFile {
     throw new DisplacedError(this.#path)
   }
 
-  /** Its last MiB, as text. Rejects with the system's error. */
-  async end(): Promise<string> {
-    await using file = await open(this.#path, 'r').catch(ignoreMissing)
-    return file === undefined ? '' : (await readTail(file)).tail.toString('latin1')
-  }
-
   async close(): Promise<void> {
     const file = this.#file
     this.#file = undefined
@@ -248,8 +244,15 @@ export class ManifestFile {
   /** With the folder its keys may be gone: what is signed from now on is proven with the same ones. */
   async #restoreKeys(): Promise<void> {
     await restoreAuditKeys(this.#folder, this.#keys)
-    await writeFile(join(this.#folder, PUBLIC_KEY_FILE), this.#keys.publicPem, { mode: 0o644 })
+    await writePublicKey(this.#folder, this.#keys)
   }
+}
+
+/** A write that fails, such as on a full disk, must not take away the one that is there. */
+async function writePublicKey(folder: string, { publicPem }: AuditKeys): Promise<void> {
+  const path = join(folder, PUBLIC_KEY_FILE)
+  const found = await readFile(path, 'utf8').catch(() => undefined)
+  if (found !== publicPem) await writeFile(path, publicPem, { mode: 0o644 })
 }
 
 /** Instead of a length: the file at the path is not the one with the lines of this process, or there is none. */

@@ -4,7 +4,6 @@ import { hash } from 'node:crypto'
 import { closeSync, openSync, readSync } from 'node:fs'
 import type { TrailRecord } from '../../../base/contracts/records/audit-query.ts'
 import { hasCode } from '../../../base/kernel/thrown.ts'
-import { type Announcement, namedAnnouncement } from './announcement.ts'
 import type { ChainHead } from './record.ts'
 
 /** The members that every line begins with, in this order. Nothing that a client sent is there. */
@@ -80,9 +79,8 @@ export function chainedHash(before: string, bytes: Buffer, start: number, end: n
 export interface Opening {
   /** ISO 8601. */
   readonly time: string
-  /** The last record before it that counts; undefined in the first segment of a writer. */
+  /** The last record before it that counts; undefined in the first segment of a trail. */
   readonly before: ChainHead | undefined
-  readonly announced: Announcement | undefined
 }
 
 /** Bytes that the first record of a segment takes at most. */
@@ -96,11 +94,7 @@ export function readOpening(path: string): Opening | undefined {
   if (record === undefined) return undefined
   const { time, event } = record
   const [, seq, before] = (event === 'writer.opened' && BEFORE.exec(text)) || []
-  return {
-    time,
-    before: before === undefined ? undefined : { seq: Number(seq), hash: before },
-    announced: namedAnnouncement(text),
-  }
+  return { time, before: before === undefined ? undefined : { seq: Number(seq), hash: before } }
 }
 
 function firstLine(path: string): string {

@@ -11,13 +11,20 @@ import {
 } from '../../../base/contracts/records/audit.ts'
 import { cleanLine, quoteClean } from '../../../base/kernel/clean-text.ts'
 
-/** How a record is put into the ring. */
+/** How a record is put behind the others. */
 export interface PutOptions {
+  /** Whether it is to be synced at once. */
   readonly awaited: boolean
+  /** Whether nobody needs to know when it is written, only when it is durable. */
+  readonly onlyDurable?: boolean
   /** The time of the record, in milliseconds since the epoch. */
   readonly time: number
-  /** How full the ring may be with this record, in bytes. */
+  /** How many bytes may wait to be durable with this record. */
   readonly most: number
+  /** Whether it is an intent, whose outcome follows. */
+  readonly opens?: boolean
+  /** The `seq` of the intent that it settles. */
+  readonly settles?: number | undefined
 }
 
 /** A record before it has its place in the chain. The thread of the trail adds its number and its hash. */
@@ -150,7 +157,7 @@ let second = Number.NaN
 let untilSecond = ''
 
 /** As `toISOString`, which takes half a microsecond: most records are of the same second as the one before. */
-function isoTime(time: number): string {
+export function isoTime(time: number): string {
   const whole = Math.floor(time / 1000)
   if (whole !== second) {
     second = whole

@@ -1,18 +1,19 @@
 /** Finds the segments of one trail or of several: `YYYY-MM-DD/{writer}.{n}.jsonl` (C12.4.1). */
 import { Buffer } from 'node:buffer'
 import { readdirSync, statSync } from 'node:fs'
-import { open, stat } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hasCode, reasonInWords } from '../../../base/kernel/thrown.ts'
 import { PUBLIC_KEY_FILE } from './keys.ts'
-import { MANIFEST_FILE, type SignedHead } from './manifest.ts'
+import { MANIFEST_FILE } from './manifest.ts'
 import { besideOf } from './segment.ts'
+import type { ChainHead } from './record.ts'
 import { type Opening, readOpening, readRecordLine } from './record-line.ts'
 
 export interface Segment {
   readonly day: string
   readonly writer: string
-  /** 1, 2, … for each writer. */
+  /** 1, 2, … through the days and restarts of the trail. */
   readonly number: number
   readonly path: string
   /** The `.personal.jsonl` file next to it, with the personal values. */
@@ -20,7 +21,8 @@ export interface Segment {
 }
 
 const DAY = /^\d{4}-\d{2}-\d{2}$/
-const SEGMENT = /^(.+)\.(\d+)\.jsonl$/
+/** As the writer names them: each number has one name, and is exact. */
+const SEGMENT = /^(.+)\.([1-9]\d{0,14})\.jsonl$/
 const OF_TRAILS: ReadonlySet<string> = new Set([MANIFEST_FILE, PUBLIC_KEY_FILE])
 
 /** Why a folder that somebody has named is not the folder of a trail; undefined if it is one. */
@@ -34,12 +36,6 @@ export function whyNoTrail(folder: string): string | undefined {
     return `${folder} cannot be read (${reasonInWords(thrown)})`
   }
 }
-
-/**
- * Segments that `lastOf` finds of a writer, at most: 128 MiB of lines. An intent waits for its outcome as long as its call
- * takes, so it is near the end; the last segment may have just begun.
- */
-const LAST = 2
 
 /** Segments of the given folders, read from the disk day by day when they are asked for. Its methods throw the system's errors. */
 export class Segments {
@@ -78,25 +74,6 @@ export class Segments {
     const days = this.days()
     const next = days[days.indexOf(day) + 1]
     return next === undefined ? [] : this.of(next).filter((segment) => segment.writer === writer)
-  }
-
-  /** The newest segments of some writers, by day: the intents that they left open when they ended are in these. */
-  lastOf(writers: readonly string[]): ReadonlyMap<string, readonly Segment[]> {
-    return Map.groupBy(
-      writers.flatMap((writer) => this.#lastOf(writer)),
-      ({ day }) => day,
-    )
-  }
-
-  /** Looks from the last day back: all that a writer has written is in the days of its last segments. */
-  #lastOf(writer: string): readonly Segment[] {
-    const found: Segment[] = []
-    for (const day of this.days().toReversed()) {
-      // The name of a writer begins with the day of its start: `20260331T…`.
-      if (found.length >= LAST || day.replaceAll('-', '') < writer.slice(0, 8)) break
-      found.unshift(...this.of(day).filter((segment) => segment.writer === writer))
-    }
-    return found.slice(-LAST)
   }
 
   opening(segment: Segment): Opening | undefined {
@@ -149,19 +126,11 @@ export const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry:
 const TAIL = 256 * 1024
 const HASH = /^[A-Za-z0-9_-]{43}$/
 
-/** The last record of a writer on the disk: its process has ended before it could report its head (C12.4.4). */
-export interface FoundEnd extends SignedHead {
-  /** The writer has said that it writes no more. */
-  readonly closed: boolean
-  /** Its segment names an announcement. */
-  readonly names: boolean
-}
-
 /** The last whole record of a segment; undefined if there is none. Rejects with the system's error. */
 export async function endOf({
   path,
   writer,
-}: Pick<Segment, 'path' | 'writer'>): Promise<Omit<FoundEnd, 'names'> | undefined> {
+}: Pick<Segment, 'path' | 'writer'>): Promise<ChainHead | undefined> {
   await using file = await open(path, 'r')
   const { size } = await file.stat()
   const start = Math.max(0, size - TAIL)
@@ -170,60 +139,7 @@ export async function endOf({
   const lines = tail.slice(0, Math.max(0, tail.lastIndexOf('\n'))).split('\n')
   for (const line of lines.toReversed()) {
     const record = readRecordLine(line)
-    if (record?.writer !== writer || !HASH.test(record.hash)) continue
-    return {
-      writer,
-      seq: record.seq,
-      hash: record.hash,
-      found: true,
-      closed: record.event === 'writer.closed',
-    }
+    if (record?.writer === writer && HASH.test(record.hash)) return { seq: record.seq, hash: record.hash }
   }
   return undefined
-}
-
-/** The last records of the writers that `wanted` chooses, by the newest segments of each. Files that cannot be read are left out. */
-export async function findEnds(
-  folder: string,
-  now: number,
-  wanted: (segment: Segment) => boolean | Promise<boolean>,
-): Promise<readonly FoundEnd[]> {
-  const ends = new Map<string, FoundEnd>()
-  for (const segment of lastSegments(folder, now)) {
-    const end = (await wanted(segment)) ? await endOf(segment).catch(() => undefined) : undefined
-    const known = end && ends.get(end.writer)
-    if (end === undefined || end.seq <= (known?.seq ?? 0)) continue
-    ends.set(end.writer, { ...end, names: readOpening(segment.path)?.announced !== undefined })
-  }
-  return [...ends.values()]
-}
-
-/** Whether the file was written at that time or later, in milliseconds since the epoch. */
-export async function isWrittenSince({ path }: Segment, time: number): Promise<boolean> {
-  const found = await stat(path).catch(() => undefined)
-  return found !== undefined && found.mtimeMs >= time
-}
-
-/** How many days have their segments looked at: a process that has written at midnight has segments in two. */
-const DAYS = 2
-
-/**
- * The segments of the last days, at a time in milliseconds since the epoch. Later ones, which a clock that was ahead has
- * left behind, are not counted: the last ones that are written now would be missing.
- */
-function lastSegments(folder: string, now: number): readonly Segment[] {
-  const segments = new Segments([folder])
-  const days = segments.days()
-  const today = new Date(now).toISOString().slice(0, 'YYYY-MM-DD'.length)
-  const later = days.filter((day) => day > today).length
-  return days.slice(-DAYS - later).flatMap((day) => segments.of(day))
-}
-
-/** Makes durable what these writers have written. Rejects with the system's error. */
-export async function syncSegments(folder: string, now: number, writers: ReadonlySet<string>): Promise<void> {
-  for (const { writer, path } of lastSegments(folder, now)) {
-    if (!writers.has(writer)) continue
-    await using file = await open(path, 'r')
-    await file.datasync()
-  }
 }

@@ -2,7 +2,6 @@
 import type { KeyObject } from 'node:crypto'
 import { join } from 'node:path'
 import type { AnchorAt } from '../format/anchors.ts'
-import type { Announcement } from '../format/announcement.ts'
 import {
   isSignedLine,
   MANIFEST_FILE,
@@ -11,7 +10,7 @@ import {
   type RemovedSegment,
   type SignedHead,
 } from '../format/manifest.ts'
-import { type LineVisitor, readLines } from '../format/lines.ts'
+import { readLines } from '../format/lines.ts'
 import { sizeOf } from '../format/segments.ts'
 
 /** Something that cannot have come about by a crash or a power cut. */
@@ -43,9 +42,18 @@ export const recordsFrom = (first: number, last: number): string =>
 
 export interface CheckedManifest {
   readonly lines: number
-  readonly heads: SignedHeads
-  /** By writer and number: `{writer}.{n}`. */
-  readonly removed: ReadonlyMap<string, RemovedSegment>
+  /** The name of the trail; undefined if the manifest has no line. */
+  readonly writer: string | undefined
+  /** The heads that were signed, in the order of their `seq`; of a head with a lower one than one before it, both are here. */
+  readonly heads: readonly HeadAt[]
+  /** The records that were read from the disk at a start, since their process had been killed. */
+  readonly found: readonly FoundRecords[]
+  /** The lines at which the writer has ended, by the `seq` of its last record then. */
+  readonly ends: ReadonlyMap<number, EndAt>
+  /** Whether the writer has ended with the last line. */
+  readonly isClosed: boolean
+  /** By their number. */
+  readonly removed: ReadonlyMap<number, RemovedSegment>
   /** The time of the last line. */
   readonly signedUntil: string | undefined
   /** The time of the last line that an anchor holds. */
@@ -54,12 +62,6 @@ export interface CheckedManifest {
   readonly torn: number
   /** The length of all lines, in bytes. */
   readonly length: number
-  /** The writers that were announced. */
-  readonly announced: ReadonlyMap<string, Announcement>
-  /** The number of the first line of a version that announces writers. */
-  readonly firstAnnouncing: number | undefined
-  /** Whether a writer was announced, and left before the last line: it wrote nothing behind its last head. */
-  readonly hasLeft: (writer: string) => boolean
   /** The first line, if it is the beginning of the trail. */
   readonly beginning: Pick<ManifestLine, 'hash' | 'time'> | undefined
 }
@@ -76,32 +78,11 @@ interface ManifestCheckParts {
 export function checkManifest(parts: ManifestCheckParts): CheckedManifest {
   const check = new ManifestCheck(parts)
   const path = join(parts.folder, MANIFEST_FILE)
+  // Before it is read: the line of a start that comes meanwhile is not torn.
+  const size = sizeOf(path)
   const read = readLines(path, (bytes, start, end) => check.line(bytes.toString('utf8', start, end)))
-  return check.end(Math.max(0, sizeOf(path) - read), read)
+  return check.end(Math.max(0, size - read), read)
 }
-
-/** The writers that a running service has announced since the manifest was checked. Throws the system's error. */
-export function announcedBehind(
-  { folder, key }: Pick<ManifestCheckParts, 'folder' | 'key'>,
-  { length }: CheckedManifest,
-): ReadonlyMap<string, Announcement> {
-  const found = new Map<string, Announcement>()
-  const visit: LineVisitor = (bytes, start, end) => {
-    const line = readManifestLine(bytes.toString('utf8', start, end))
-    if (line === undefined || !isSignedLine(line, key)) return
-    for (const [writer, announcement] of announcementsIn(line)) found.set(writer, announcement)
-  }
-  readLines(join(folder, MANIFEST_FILE), visit, { start: length })
-  return found
-}
-
-/** The announcements in a line, by writer. */
-const announcementsIn = ({
-  n,
-  hash: own,
-  announced = [],
-}: ManifestLine): readonly (readonly [string, Announcement])[] =>
-  announced.map(({ writer, hash }) => [writer, hash === undefined ? { line: n, hash: own } : { hash }])
 
 /** A head, and where it was signed. */
 export interface HeadAt {
@@ -113,29 +94,41 @@ export interface HeadAt {
   readonly found: boolean
 }
 
-/** Heads of one writer that are kept. Of more every second one is dropped: what is found is then placed less exactly. */
+/** Records from behind one `seq` to another. */
+interface FoundRecords {
+  readonly after: number
+  readonly until: number
+}
+
+/** A line that says that the writer has ended. */
+export interface EndAt {
+  readonly line: number
+  readonly time: string
+  /** The highest number of a segment that the first start behind it has found; undefined if there was none. */
+  begins: number | undefined
+  /** The same number of the last start behind it that no record was made before; undefined if it has not begun again. */
+  until: number | undefined
+}
+
+/** Heads that are kept. Of more every second one is dropped: what is found is then placed less exactly. */
 const MOST_HEADS = 4096
 
-/** The heads of all writers that a manifest has signed. */
+/** The heads that a manifest has signed. */
 class SignedHeads {
-  readonly #byWriter = new Map<string, HeadAt[]>()
+  #list: HeadAt[] = []
+  readonly found: FoundRecords[] = []
 
-  get writers(): Iterable<string> {
-    return this.#byWriter.keys()
-  }
-
-  add({ writer, seq, hash, found }: SignedHead, line: number, time: string): void {
-    const heads = this.#byWriter.get(writer) ?? []
+  add({ seq, hash, found }: SignedHead, line: number, time: string): void {
+    const heads = this.#list
     const last = heads.at(-1)
-    if (last?.seq === seq && last.hash === hash) return
+    if (seq === 0 || (last?.seq === seq && last.hash === hash)) return
+    if (found === true) this.found.push({ after: last?.seq ?? 0, until: seq })
     heads.push({ seq, hash, line, time, found: found === true })
-    const kept = heads.length > MOST_HEADS ? heads.filter((_, at) => (heads.length - at) % 2 === 1) : heads
-    this.#byWriter.set(writer, kept)
+    if (heads.length > MOST_HEADS) this.#list = heads.filter((_, at) => (heads.length - at) % 2 === 1)
   }
 
-  /** In the order of their `seq`; of a head with a lower one than one before it, both are here. */
-  of(writer: string): readonly HeadAt[] {
-    return this.#byWriter.get(writer)?.toSorted((a, b) => a.seq - b.seq) ?? []
+  get inOrder(): readonly HeadAt[] {
+    return this.#list.toSorted((a, b) => a.seq - b.seq)
   }
 }
 
@@ -144,17 +137,16 @@ class ManifestCheck {
   /** By the line that they hold. A trail that was cut back and went on has several of one line. */
   readonly #anchors: Map<number, AnchorAt[]>
   readonly #heads = new SignedHeads()
-  readonly #removed = new Map<string, RemovedSegment>()
+  readonly #ends = new Map<number, EndAt>()
+  /** The end that the line before says. */
+  #end: EndAt | undefined
+  readonly #removed = new Map<number, RemovedSegment>()
+  #writer: string | undefined
   #at = 0
   #last: ManifestLine | undefined
   /** Whether a line was changed since the last one whose signature was checked. */
   #broken = false
   #anchored: ManifestLine | undefined
-  readonly #announced = new Map<string, Announcement>()
-  #firstAnnouncing: number | undefined
-  /** The last line that has a head of each writer, and the last of all. */
-  readonly #lastOf = new Map<string, number>()
-  #taken = 0
   #beginning: ManifestLine | undefined
 
   constructor(parts: ManifestCheckParts) {
@@ -191,24 +183,29 @@ class ManifestCheck {
 
   #take(line: ManifestLine): void {
     this.#last = line
-    this.#taken = this.#at
     if (line.n === 1) this.#beginning = line
-    if (line.announced !== undefined) this.#firstAnnouncing ??= this.#at
-    for (const [writer, announcement] of announcementsIn(line))
-      if (this.#announced.has(writer)) this.#find(`the writer ${writer} is announced a second time`)
-      else this.#announced.set(writer, announcement)
-    for (const head of line.heads) {
-      this.#lastOf.set(head.writer, this.#at)
-      if (head.seq > 0) this.#heads.add(head, this.#at, line.time)
-    }
-    for (const segment of line.removed ?? [])
-      this.#removed.set(`${segment.writer}.${segment.number}`, segment)
+    this.#takeHead(line)
+    for (const segment of line.removed ?? []) this.#removed.set(segment.number, segment)
     const anchors = this.#anchors.get(line.n)
     if (anchors === undefined) return
     this.#anchors.delete(line.n)
     const other = anchors.find(({ hash }) => hash !== line.hash)
     if (other === undefined) this.#anchored = line
     else this.#find(`this is not the line that the anchor in ${other.file}, line ${other.at}, holds`)
+  }
+
+  #takeHead({ head, closed, time, begins = 0 }: ManifestLine): void {
+    this.#writer ??= head.writer
+    if (head.writer !== this.#writer) this.#find(`this line is of another trail, ${head.writer}`)
+    this.#heads.add(head, this.#at, time)
+    if (this.#end !== undefined) {
+      this.#end.begins ??= begins
+      this.#end.until = begins
+    }
+    const known = this.#ends.get(head.seq)
+    this.#end =
+      closed === true ? { line: this.#at, time, begins: known?.begins, until: undefined } : undefined
+    if (this.#end !== undefined) this.#ends.set(head.seq, this.#end)
   }
 
   end(torn: number, length: number): CheckedManifest {
@@ -218,15 +215,16 @@ class ManifestCheck {
     for (const anchor of [...this.#anchors.values()].flat().slice(0, 1)) this.#missing(anchor)
     return {
       lines: this.#at,
-      heads: this.#heads,
+      writer: this.#writer,
+      heads: this.#heads.inOrder,
+      found: this.#heads.found,
+      ends: this.#ends,
+      isClosed: this.#last?.closed === true,
       removed: this.#removed,
       signedUntil: this.#last?.time,
       anchoredUntil: this.#anchored?.time,
       torn,
       length,
-      announced: this.#announced,
-      firstAnnouncing: this.#firstAnnouncing,
-      hasLeft: (writer) => this.#announced.has(writer) && this.#lastOf.get(writer) !== this.#taken,
       beginning: this.#beginning,
     }
   }

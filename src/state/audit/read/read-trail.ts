@@ -12,6 +12,7 @@ import { programBeside, threadEnvironment } from '../../../base/files/beside.ts'
 import { messageOf } from '../../../base/kernel/thrown.ts'
 import type { RememberedTrails } from '../format/beginning.ts'
 import type { AuditPlan } from '../format/schema.ts'
+import type { OpenEnd } from './left-open.ts'
 import { segmentsOf, type SubjectValues } from './personal.ts'
 import type { ReadingMessage, ReadingRequest } from './reading-thread.ts'
 import type { TrailVerification, VerifyRequest } from './verify.ts'
@@ -53,6 +54,12 @@ export async function runVerification(
   onProgress: (progress: ReadProgress) => void = () => undefined,
 ): Promise<TrailVerification> {
   await using thread = new ReadingThread<TrailVerification, ReadProgress>({ verify }, onProgress)
+  return await thread.next().catch(cannotRead)
+}
+
+/** How many intents are open at the end that a trail had. Rejects with TrailReadError. */
+export async function countLeftOpen(leftOpen: OpenEnd): Promise<number> {
+  await using thread = new ReadingThread<number>({ leftOpen })
   return await thread.next().catch(cannotRead)
 }
 
@@ -106,7 +113,7 @@ export interface Redacted {
 export interface RedactionParts {
   readonly folder: string
   readonly subject: string
-  /** Ends the segment of every writer. Rejects if one could not end it. */
+  /** Ends the segment that is being written. Rejects if that cannot be done. */
   readonly roll: () => Promise<void>
   /** Makes the erasure durable in the trail, then does it. */
   readonly recorded: (found: Redacted, erase: () => Promise<void>) => Promise<void>

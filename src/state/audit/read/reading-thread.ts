@@ -1,6 +1,7 @@
 /** The program of a thread that reads a trail, or erases values of it: on the main thread that would keep all calls waiting. */
 import { parentPort, workerData } from 'node:worker_threads'
 import type { ScanRequest } from '../../../base/contracts/records/audit-query.ts'
+import { leftOpen, type OpenEnd } from './left-open.ts'
 import { eraseSubjectValues, findSubjectValues, type SubjectValues } from './personal.ts'
 import { scan } from './scan.ts'
 import type { Segment } from '../format/segments.ts'
@@ -9,6 +10,7 @@ import { type VerifyRequest, verifyTrail } from './verify.ts'
 export type ReadingRequest =
   | { readonly query: ScanRequest }
   | { readonly verify: VerifyRequest }
+  | { readonly leftOpen: OpenEnd }
   | { readonly find: { readonly segments: readonly Segment[]; readonly subject: string } }
   | { readonly erase: readonly SubjectValues[] }
 
@@ -20,6 +22,7 @@ function* stepsOf(request: ReadingRequest): Generator {
   const progress = (done: unknown): void => send({ progress: done })
   if ('query' in request) yield* scan(request.query, progress)
   else if ('verify' in request) yield verifyTrail(request.verify, progress)
+  else if ('leftOpen' in request) yield leftOpen(request.leftOpen)
   else if ('find' in request) yield findSubjectValues(request.find.segments, request.find.subject)
   else yield eraseSubjectValues(request.erase)
 }

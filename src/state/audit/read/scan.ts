@@ -12,6 +12,7 @@ import type {
   UncoveredTime,
   UnreadableLine,
 } from '../../../base/contracts/records/audit-query.ts'
+import { endsIntent } from '../../../base/kernel/audit-events.ts'
 import { MANIFEST_FILE, readManifestLine } from '../format/manifest.ts'
 import { type Chunk, chunksOf, eachLine } from '../format/lines.ts'
 import { asksMore, fits, fitsOutcome, FOLLOWERS, headFits, needlesOf, parseTrailRecord } from './query.ts'
@@ -28,16 +29,13 @@ const MOST_UNREADABLE = 10
 
 /** Throws the system's error if a folder or a file cannot be read, and TooManyRows. */
 export function* scan(request: ScanRequest, progress: (progress: ReadProgress) => void): Generator<ScanStep> {
-  const { folders, lastOf, query } = request
+  const { folders, query } = request
   const segments = new Segments(folders)
-  const chosen = lastOf && segments.lastOf(lastOf)
-  const segmentsOf = (day: string): readonly Segment[] =>
-    chosen ? (chosen.get(day) ?? []) : segments.of(day)
-  const days = namedDays(chosen ? [...chosen.keys()].toSorted() : segments.days(), request)
-  const total = days.flatMap(segmentsOf).reduce((sum, { path }) => sum + sizeOf(path), 0)
+  const days = namedDays(segments.days(), request)
+  const total = days.flatMap((day) => segments.of(day)).reduce((sum, { path }) => sum + sizeOf(path), 0)
   const work = new Scan(request, segments, (done) => progress({ done, total }))
   for (const day of days) {
-    yield* work.day(day, segmentsOf(day))
+    yield* work.day(day, segments.of(day))
     if (work.isFull) break
   }
   yield* work.rest()
@@ -59,8 +57,6 @@ function namedDays(days: readonly string[], { query, after }: ScanRequest): read
 const INTENT = '"intent":'
 /** With more open intents than this, all outcomes are looked at; with fewer, each is searched for. */
 const FEW = 8
-/** Followers that do not end the call. */
-const GOES_ON: ReadonlySet<string> = new Set(['call.body_ended'])
 
 const outcomeOf = (outcome: string): RowOutcome =>
   outcome === 'success' || outcome === 'refused' || outcome === 'failed' ? outcome : 'open'
@@ -229,7 +225,7 @@ function settle(
   { table, intents }: Matching,
 ): void {
   const row = intent === undefined ? undefined : intents.get(intent)
-  if (row === undefined || intent === undefined || GOES_ON.has(event) || outcomeOf(outcome) === 'open') return
+  if (row === undefined || intent === undefined || !endsIntent(event) || outcomeOf(outcome) === 'open') return
   table.settle(row, outcomeOf(outcome), place)
   intents.delete(intent)
 }

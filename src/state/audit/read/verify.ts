@@ -9,20 +9,13 @@ import {
 } from '../../../base/contracts/records/audit-query.ts'
 import { reasonInWords } from '../../../base/kernel/thrown.ts'
 import { type AnchorAt, readAnchors } from '../format/anchors.ts'
-import { type Announcement, foundAnnouncements } from '../format/announcement.ts'
 import type { FormerTrail, RememberedTrails, TrailBeginning } from '../format/beginning.ts'
+import { FORMER_ADVICE, formerFolder, isFormer } from '../format/former.ts'
 import { PUBLIC_KEY_FILE } from '../format/keys.ts'
 import { isSignedLine, MANIFEST_FILE } from '../format/manifest.ts'
 import { segmentName } from '../format/segment.ts'
-import {
-  announcedBehind,
-  type CheckedManifest,
-  checkManifest,
-  type Finding,
-  TrailFindings,
-} from './check-manifest.ts'
-import { TrailFacts, WriterCheck } from './check-writer.ts'
-import type { Opening } from '../format/record-line.ts'
+import { type CheckedManifest, checkManifest, type Finding, TrailFindings } from './check-manifest.ts'
+import { ChainCheck, TrailFacts } from './check-chain.ts'
 import { type Segment, Segments, sizeOf, whyNoTrail } from '../format/segments.ts'
 
 /** The trail to be verified, and what the store remembers of it. All others are paths. */
@@ -42,7 +35,6 @@ export interface TrailVerification extends TrailVerdict {
   /** The first thousand. */
   readonly findings: readonly Finding[]
   readonly segments: number
-  readonly writers: number
   /** Intents without an outcome: what became of them is unknown. */
   readonly open: number
   /** Personal values that were erased, and a record says so. */
@@ -52,7 +44,7 @@ export interface TrailVerification extends TrailVerdict {
   /** Records behind the last signed head, and the time of the first of them. */
   readonly unsigned: number
   readonly unsignedSince: string | undefined
-  /** Records that were signed when they were found: a command wrote them, or their process was killed, or waited for the end of another service. */
+  /** Records that were signed when they were found, since their process had been killed. */
   readonly foundLate: number
   /** Bytes at ends of files that power cuts and failed writes have left behind. */
   readonly torn: number
@@ -60,6 +52,8 @@ export interface TrailVerification extends TrailVerdict {
   readonly tornValues: number
   /** Whether the store remembers the beginning of the trail, and it is this one. */
   readonly beginningAnchored: boolean
+  /** The folder of a trail of an earlier version that is kept aside here. */
+  readonly former: string | undefined
   readonly lastRecord: string | undefined
 }
 
@@ -68,7 +62,7 @@ export function verifyTrail(
   { folder, anchors = [], key, otherKeys = [], beginning, former = [] }: VerifyRequest,
   progress: (progress: ReadProgress) => void = () => undefined,
 ): TrailVerification {
-  const trouble = whyNoTrail(folder)
+  const trouble = whyNoTrail(folder) ?? (isFormer(folder) ? `${folder} is ${FORMER_ADVICE}` : undefined)
   if (trouble !== undefined) throw new TrailReadError(trouble)
   try {
     // The manifest first: a service that is writing meanwhile writes records before it signs them.
@@ -76,10 +70,10 @@ export function verifyTrail(
     const publicKey = readKey(key ?? join(folder, PUBLIC_KEY_FILE))
     const own = ownAnchors(anchors.flatMap(anchorsOf), publicKey, otherKeys.map(readKey), findings)
     const manifest = checkManifest({ folder, key: publicKey, anchors: own, findings })
-    const facts = checkWriters(folder, publicKey, manifest, findings, progress)
+    const facts = checkSegments(folder, manifest, findings, progress)
     const beginningAnchored = checkBeginning(beginning, manifest, findings)
     checkFormer(former, manifest, findings)
-    return { ...reportOf(folder, manifest, facts, findings), beginningAnchored }
+    return { ...reportOf(folder, manifest, facts, findings), beginningAnchored, former: formerFolder(folder) }
   } catch (thrown) {
     if (thrown instanceof Error && 'code' in thrown)
       throw new TrailReadError(`${folder} cannot be read: ${thrown.message}`, { cause: thrown })
@@ -154,89 +148,40 @@ function readKey(path: string): KeyObject {
 
 const byNumber = (a: Segment, b: Segment): number => a.number - b.number || (a.day < b.day ? -1 : 1)
 
-function checkWriters(
+function checkSegments(
   folder: string,
-  key: KeyObject,
   manifest: CheckedManifest,
   findings: TrailFindings,
   progress: (progress: ReadProgress) => void,
 ): TrailFacts {
   const listed = new Segments([folder])
   const all = listed.all()
+  // A start meanwhile signs a line before it makes a segment: its records are behind no end.
+  const hasBegun = sizeOf(join(folder, MANIFEST_FILE)) > manifest.length + manifest.torn
+  const isClosed = manifest.isClosed && !hasBegun
   const total = all.reduce((sum, { path }) => sum + sizeOf(path), 0)
   const byWriter = Map.groupBy(all.toSorted(byNumber), ({ writer }) => writer)
-  const announced = announcedWriters(folder, key, manifest, findings)
-  for (const [writer, own] of byWriter) {
-    const [first] = own
-    const opening = own.map((segment) => listed.opening(segment)).find((each) => each !== undefined)
-    const wrong = opening && wrongAnnouncement(writer, opening, announced.get(writer), manifest)
-    if (first !== undefined && wrong !== undefined) findings.add(segmentName(first), 1, wrong)
-  }
-  const removed = Map.groupBy(manifest.removed.values(), ({ writer }) => writer)
   const facts = new TrailFacts()
   facts.torn = manifest.torn
   let done = 0
-  for (const writer of new Set([...byWriter.keys(), ...manifest.heads.writers])) {
-    facts.writers += 1
-    new WriterCheck({
+  const parts = { listed, manifest: { ...manifest, isClosed }, findings, facts }
+  const { writer } = manifest
+  for (const [other, [first]] of byWriter)
+    if (other !== writer && first !== undefined) findings.add(segmentName(first), 1, FOREIGN)
+  if (writer !== undefined)
+    new ChainCheck({
+      ...parts,
       writer,
-      listed,
       segments: distinct(byWriter.get(writer) ?? [], findings),
-      heads: manifest.heads.of(writer),
-      removed: removed.get(writer) ?? [],
-      hasLeft: manifest.hasLeft(writer),
-      findings,
-      facts,
       progress: (bytes) => progress({ done: (done += bytes), total }),
     }).check()
-  }
   return facts
 }
 
-/** Called when the segments are listed: what was announced until then is found here. Throws the system's error. */
-function announcedWriters(
-  folder: string,
-  key: KeyObject,
-  manifest: CheckedManifest,
-  findings: TrailFindings,
-): ReadonlyMap<string, Announcement> {
-  const aside = new Map<string, Announcement>()
-  // In this order: a file is taken up into the manifest, and removed then.
-  for (const { writer, hash } of foundAnnouncements(folder, key))
-    if (hash !== undefined) aside.set(writer, { hash })
-    else
-      findings.add(
-        `announced/${writer}.json`,
-        undefined,
-        'this announcement was not signed with the key of the trail, or is of another writer',
-      )
-  return new Map([...aside, ...announcedBehind({ folder, key }, manifest), ...manifest.announced])
-}
-
 const FOREIGN =
-  'nobody has announced this writer: its records were put there, or the manifest was removed or replaced'
+  'the manifest does not have the trail of this name: its records were put there, or the manifest was removed or replaced'
 
-/** The problem with the announcement of a writer. A writer that nobody announced was put there by somebody else (C12.4.4). */
-function wrongAnnouncement(
-  writer: string,
-  { announced: named }: Opening,
-  expected: Announcement | undefined,
-  { firstAnnouncing, heads }: CheckedManifest,
-): string | undefined {
-  if (named !== undefined && expected !== undefined)
-    return named.hash === expected.hash && named.line === expected.line
-      ? undefined
-      : 'this writer names another announcement than its own'
-  if (named !== undefined) return FOREIGN
-  if (expected !== undefined) return 'this writer was announced, but its records name no announcement'
-  // A version that announced nobody signed what its processes reported, and what it found.
-  const isOlder =
-    firstAnnouncing === undefined ||
-    heads.of(writer).some(({ found, line }) => !found || line <= firstAnnouncing)
-  return isOlder ? undefined : FOREIGN
-}
-
-/** A writer makes each of its segments once. */
+/** Each segment is made once. */
 function distinct(segments: readonly Segment[], findings: TrailFindings): readonly Segment[] {
   return segments.filter((segment, at) => {
     const before = segments[at - 1]
@@ -244,7 +189,7 @@ function distinct(segments: readonly Segment[], findings: TrailFindings): readon
     findings.add(
       segmentName(segment),
       undefined,
-      `this writer has another segment of that number, ${segmentName(before)}`,
+      `the trail has another segment of that number, ${segmentName(before)}`,
     )
     return false
   })
@@ -258,7 +203,7 @@ function reportOf(
   manifest: CheckedManifest,
   facts: TrailFacts,
   findings: TrailFindings,
-): Omit<TrailVerification, 'beginningAnchored'> {
+): Omit<TrailVerification, 'beginningAnchored' | 'former'> {
   const { explained, torn: tornValues, others } = facts.erasures()
   for (const { file, line, values } of others)
     findings.add(
@@ -283,7 +228,6 @@ function reportOf(
     found: findings.count,
     records: facts.records,
     segments: facts.segments,
-    writers: facts.writers,
     open: facts.open,
     erased: explained,
     removed: manifest.removed.size,

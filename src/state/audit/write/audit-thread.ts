@@ -1,7 +1,7 @@
 /** The thread of an audit trail (C12.4.2). It blocks: it takes no messages, only the records of its ring. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { type ChainPlan, ChainWriter } from './chain-writer.ts'
-import { RecordRing } from './record-ring.ts'
+import { RecordRing } from '../queue/record-ring.ts'
 
 /** The data that the thread is started with. */
 export interface ThreadPlan extends ChainPlan {

@@ -4,16 +4,16 @@ import { hash } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import { messageOf } from '../../../base/kernel/thrown.ts'
 import { DAY_MS } from '../../../base/kernel/units.ts'
-import { type AnnouncedWriter, writeAnnouncement } from '../format/announcement.ts'
-import type { RecordRing, RingRecord, Waits } from './record-ring.ts'
+import type { RecordRing, RingRecord, Waits } from '../queue/record-ring.ts'
 import { prepareRecord, type ChainHead } from '../format/record.ts'
 import { DisplacedError, OpenSegment } from '../format/segment.ts'
 
 export interface ChainPlan {
   readonly folder: string
+  /** The name of the trail. */
   readonly writer: string
-  /** How this writer was announced; absent only where nobody signs the trail. */
-  readonly announced?: AnnouncedWriter | undefined
+  /** The number of its last segment; 0 where it has none. */
+  readonly lastSegment: number
   /** Whether records shall survive a power cut; or else the end of the process only. */
   readonly durable: boolean
   /** Bytes of lines after which another segment begins. */
@@ -63,7 +63,7 @@ export class ChainWriter {
   #segment: OpenSegment | undefined
   /** The day of the segment, in days since the epoch. */
   #day = 0
-  #number = 0
+  #number: number
   /** The position of the next record. */
   #cursor: number
   /** When the records that are not durable have to be; in the time of performance.now(). */
@@ -75,6 +75,7 @@ export class ChainWriter {
     this.#plan = plan
     this.#parts = parts
     this.#ring = parts.ring
+    this.#number = Math.max(plan.lastSegment, parts.ring.segment)
     // A thread before this one may have ended: its segment is left as it is.
     this.#chain = new ChainLines(plan.writer, parts.ring.head)
     this.#cursor = parts.ring.durable
@@ -161,16 +162,13 @@ export class ChainWriter {
   }
 
   async #create(day: number): Promise<void> {
-    const { folder, writer, durable, announced } = this.#plan
-    if (announced !== undefined && this.#chain.head.seq === 0) {
-      await writeAnnouncement(folder, announced)
-      this.#step()
-    }
+    const { folder, writer, durable } = this.#plan
     for (;;)
       try {
         const number = this.#number + 1
         this.#segment = await OpenSegment.open({ folder, writer, day: nameOfDay(day), number }, durable)
         this.#number = number
+        this.#ring.setSegment(number)
         this.#day = day
         this.#step()
         return
@@ -181,16 +179,15 @@ export class ChainWriter {
   }
 
   /**
-   * The first record of a segment names the last of the one before, so that no segment can be taken out unnoticed; how this
-   * writer was announced, so that the announcement cannot be taken out; and the node, for all records of this writer.
+   * The first record of a segment names the last of the one before, so that no segment can be taken out unnoticed; and the node,
+   * for all records behind it.
    */
   #begin(time: number): void {
-    const { node, writer, announced } = this.#plan
-    const before = this.#number === 1 ? undefined : { writer, ...this.#chain.head }
+    const { node, writer } = this.#plan
+    const { head } = this.#chain
     const opening = {
       ...(node !== undefined && { node }),
-      ...(announced !== undefined && { announced: { ...announced.announcement } }),
-      ...(before !== undefined && { before }),
+      ...(head.seq > 0 && { before: { writer, ...head } }),
     }
     const change = Object.keys(opening).length > 0 ? opening : undefined
     const actor = { kind: 'service' } as const
@@ -225,7 +222,8 @@ export class ChainWriter {
     this.#segment?.keep()
     this.#syncDue = Infinity
     this.#ring.setDurable(this.#cursor, this.#chain.head)
-    if (this.#failures > 0) this.#recovered()
+    // A thread before this one may have ended in a failure.
+    if (this.#failures > 0 || this.#ring.failing) this.#recovered()
     this.#parts.signal()
   }
 

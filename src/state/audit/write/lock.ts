@@ -1,6 +1,6 @@
 /**
  * The lock of a trail's folder, and of the data folder where no trail is kept: one service, or one command while no service
- * runs, changes what is in it, writes the manifest and adds writers (C12.1.7, C12.4.4). The worker processes of a service write under the lock of their supervisor.
+ * runs, changes what is in it and writes the trail (C12.1.7, C12.4). The worker processes of a service send their records to it.
  *
  * It is a lock of the operating system, held by an open SQLite file in an exclusive transaction. So it ends with the
  * process that holds it, however that ends; there is no stale lock to be found and no process id to be mistaken. Trap: a
@@ -29,6 +29,8 @@ export interface TrailLock {
   announce(service: ServiceAnnouncement): void
   /** May be called again. */
   release(): void
+  /** It ends with the process only: work under it may still run. */
+  keep(): void
 }
 
 const LOCK_FILE = 'writer.lock'
@@ -68,13 +70,17 @@ export function tryLock(folder: string): TrailLock | undefined {
   // A service that was killed may have left this file behind.
   const service = join(folder, SERVICE_FILE)
   rmSync(service, { force: true })
+  let isKept = false
   return {
     announce: (announcement) => {
       const announced: Announced = { host: hostname(), ...announcement }
       writeFileSync(service, JSON.stringify({ pid: process.pid, ...announced }), { mode: PRIVATE_FILE })
     },
+    keep: () => {
+      isKept = true
+    },
     release: () => {
-      if (!db.isOpen) return
+      if (!db.isOpen || isKept) return
       rmSync(service, { force: true })
       db.close()
     },

@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import type { RecordWriting } from '../queue/record-queue.ts'
 import { programBeside, threadEnvironment } from '../../../base/files/beside.ts'
 import { type After, after as systemAfter } from '../../../base/kernel/clock.ts'
 import type { AuditThreadMessage, ThreadPlan } from './audit-thread.ts'
@@ -13,10 +14,12 @@ export interface WriterThreadParts {
   /** The thread has ended, though it should not have; it is started again. */
   readonly died: (cause: unknown) => void
   readonly after?: After | undefined
+  /** Resolves when it may be started. Absent where it may at once. */
+  readonly begun?: Promise<void> | undefined
 }
 
 /** The writing thread of a trail: started at once, and again if it dies. It does not keep the process alive. */
-export class WriterThread {
+export class WriterThread implements RecordWriting {
   readonly #plan: ThreadPlan
   readonly #parts: WriterThreadParts
   #worker: Worker | undefined
@@ -26,7 +29,8 @@ export class WriterThread {
   constructor(plan: ThreadPlan, parts: WriterThreadParts) {
     this.#plan = plan
     this.#parts = parts
-    this.#run()
+    if (parts.begun === undefined) this.#run()
+    else void parts.begun.then(() => this.#ending || this.#run())
   }
 
   /** Whether somebody waits for it: then it keeps the process alive. */
@@ -74,6 +78,8 @@ export class WriterThread {
   #exited(cause: unknown): void {
     this.#worker = undefined
     if (this.#ending) return
+    // It may have ended before it could signal.
+    this.#parts.onMessage(null)
     this.#parts.died(cause)
     ;(this.#parts.after ?? systemAfter)(RESTART, () => {
       if (!this.#ending) this.#run()

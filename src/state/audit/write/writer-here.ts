@@ -2,7 +2,8 @@ import { setImmediate } from 'node:timers'
 import { type After, after as systemAfter } from '../../../base/kernel/clock.ts'
 import type { AuditThreadMessage } from './audit-thread.ts'
 import { type ChainPlan, ChainWriter } from './chain-writer.ts'
-import type { RecordRing } from './record-ring.ts'
+import type { RecordWriting } from '../queue/record-queue.ts'
+import type { RecordRing } from '../queue/record-ring.ts'
 import type { WriterThreadParts } from './thread.ts'
 
 /** The longest timer of Node, in milliseconds. */
@@ -12,7 +13,7 @@ const FOR_EVER = 2 ** 31 - 1
  * The writer of a command's trail, in the command's own thread: another one would take longer to start than all that it had to
  * write. Its syncs run aside, so that a disk that hangs holds nobody for longer than the timeout of the trail.
  */
-export class WriterHere {
+export class WriterHere implements RecordWriting {
   readonly #after: After
   readonly #ended: Promise<void>
   /** Nothing else keeps the process alive while the writer waits to try again. */

@@ -1,24 +1,21 @@
-/** Checks the segments of one writer: its chain, what was signed of it, and the personal values (C12.4.6). */
-import { MANIFEST_FILE, type RemovedSegment } from '../format/manifest.ts'
+/** Checks the segments of a trail: its chain, what was signed of it, and the personal values (C12.4.6). */
+import { endsIntent } from '../../../base/kernel/audit-events.ts'
+import { MANIFEST_FILE } from '../format/manifest.ts'
 import { besideOf, segmentName } from '../format/segment.ts'
-import { type TrailFindings, type HeadAt, recordsFrom } from './check-manifest.ts'
+import { type CheckedManifest, type TrailFindings, type HeadAt, recordsFrom } from './check-manifest.ts'
 import { FileWindows, readLines } from '../format/lines.ts'
 import { checkPersonalValues, hashesIn, PersonalFile } from './personal.ts'
 import { chainedHash, readRecordLine, type RecordLine, subjectsOf } from '../format/record-line.ts'
 import { type Segment, type Segments, sizeOf } from '../format/segments.ts'
 import type { ChainHead } from '../format/record.ts'
 
-interface WriterCheckParts {
+interface ChainCheckParts {
+  /** The name of the trail. */
   readonly writer: string
   readonly listed: Segments
-  /** The segments of this writer, in the order of their numbers. */
+  /** Its segments, in the order of their numbers. */
   readonly segments: readonly Segment[]
-  /** In the order of their `seq`. */
-  readonly heads: readonly HeadAt[]
-  /** Segments of this writer that retention has removed. */
-  readonly removed: readonly RemovedSegment[]
-  /** Whether its end was signed: it wrote nothing behind its last head. */
-  readonly hasLeft: boolean
+  readonly manifest: Pick<CheckedManifest, 'heads' | 'found' | 'ends' | 'isClosed' | 'removed'>
   readonly findings: TrailFindings
   readonly facts: TrailFacts
   /** Called with the bytes that were read. */
@@ -29,12 +26,10 @@ const NUL = '\0'
 const STRAY = 'this value belongs to no record, or is not in its place'
 const EMPTY: ChainHead = { seq: 0, hash: '' }
 
-export class WriterCheck {
-  readonly #parts: WriterCheckParts
+export class ChainCheck {
+  readonly #parts: ChainCheckParts
   readonly #files = new FileWindows()
   readonly #lastHead: HeadAt | undefined
-  /** The last record that its process has reported as durable; a later head was found on the disk. */
-  readonly #reported: number
   /** The record that was checked last, and the one before it. */
   #last = EMPTY
   #before = EMPTY
@@ -43,10 +38,19 @@ export class WriterCheck {
   #lastGood = 0
   #isForged = false
   #isClosed = false
-  #isAdded = false
+  readonly #added = new Set<number>()
   readonly #open = new Set<number>()
   #file = ''
+  #number = 0
   #line = 0
+  /** The record behind which the rest of the segment does not count. */
+  #cut = Infinity
+  /** The last record that it may have: with it the writer has ended, and the next start has found the segment. */
+  #limit = Infinity
+  /** Whether a record of the segment counts. */
+  #counts = false
+  /** The last record of the segment that does not. */
+  #uncounted: ChainHead | undefined
   #personal: PersonalFile | undefined
   #unreadable: { readonly line: number; readonly hasNul: boolean } | undefined
   /** Whether the rest of the segment is what a power cut left. */
@@ -56,15 +60,16 @@ export class WriterCheck {
   #wasForeign = false
   #day = ''
 
-  constructor(parts: WriterCheckParts) {
+  constructor(parts: ChainCheckParts) {
+    const { heads } = parts.manifest
     this.#parts = parts
-    this.#lastHead = parts.heads.at(-1)
-    this.#reported = parts.heads.findLast(({ found }) => !found)?.seq ?? 0
+    this.#lastHead = heads.at(-1)
   }
 
   check(): void {
     const { segments, facts } = this.#parts
-    const [first] = segments
+    // A start that was killed may have left one without a whole record.
+    const first = segments.find((segment) => this.#parts.listed.opening(segment) !== undefined)
     const before = first && this.#namedBy(first)
     if (first !== undefined && before !== undefined) this.#start(first, before)
     for (const [at, cut] of this.#cuts().entries()) {
@@ -81,25 +86,37 @@ export class WriterCheck {
     return this.#parts.listed.opening(segment)?.before
   }
 
-  /** For each segment the record behind which its records were written again, in a later one (C12.4.3). */
+  /**
+   * For each segment the record behind which its records were written again, in a later one (C12.4.3). Where nothing was durable, the
+   * later one names none: behind a segment that does, it was put there.
+   */
   #cuts(): readonly number[] {
+    const { segments, listed } = this.#parts
+    const named = segments.findIndex((segment) => this.#namedBy(segment) !== undefined)
+    const isFirst = (at: number): boolean => named === -1 || at < named
     let cut = Infinity
-    const cuts = this.#parts.segments.toReversed().map((segment) => {
+    const cuts = [...segments.entries()].toReversed().map(([at, segment]) => {
       const own = cut
-      cut = Math.min(cut, this.#namedBy(segment)?.seq ?? Infinity)
+      const begins = listed.opening(segment) !== undefined && isFirst(at) ? 0 : Infinity
+      cut = Math.min(cut, this.#namedBy(segment)?.seq ?? begins)
       return own
     })
     return cuts.toReversed()
   }
 
-  /** Begins with a writer whose first segments are gone. */
+  /** Begins with a trail whose first segments are gone: retention has signed which was the last record of theirs. */
   #start(first: Segment, before: ChainHead): void {
-    const { removed, findings, heads } = this.#parts
-    if (!removed.some(({ number, seq }) => number < first.number && seq >= before.seq))
+    const { findings } = this.#parts
+    const { heads } = this.#parts.manifest
+    const removed = [...this.#parts.manifest.removed.values()]
+    const isSigned = removed.some(
+      ({ number, seq, hash }) => number < first.number && seq === before.seq && hash === before.hash,
+    )
+    if (!isSigned)
       findings.add(
         segmentName(first),
         1,
-        `${recordsFrom(1, before.seq)} of this writer are missing: its first files`,
+        `${recordsFrom(1, before.seq)} are missing: the first files of the trail`,
       )
     this.#last = before
     this.#lastGood = before.seq
@@ -108,22 +125,54 @@ export class WriterCheck {
   }
 
   #segment(segment: Segment, cut: number): void {
-    const { path, personalPath, day } = segment
+    const { path, personalPath } = segment
     const { facts, progress } = this.#parts
+    this.#begin(segment, cut)
+    const personal = new PersonalFile(this.#files, personalPath, (line) => this.#findBeside(line, STRAY))
+    this.#personal = personal
+    facts.segments += 1
+    const read = readLines(path, (bytes, start, end) => this.#takeLine(bytes, start, end), { progress })
+    personal.end()
+    const torn = Math.max(0, sizeOf(path) - read)
+    facts.torn += torn
+    const hasMore = torn > 0 || this.#unreadable !== undefined || this.#isTorn
+    // A start that was killed may have left a segment without a whole record.
+    const seq = Math.min(cut, this.#last.seq)
+    if (hasMore && (this.#counts || this.#foundBehind(seq, segment))) this.#findBehindEnd(seq, 'bytes')
+  }
+
+  /** Whether a segment was there when the writer began again behind an end. */
+  #foundBehind(seq: number, { number }: Segment): boolean {
+    const { ends, isClosed } = this.#parts.manifest
+    const end = ends.get(seq)
+    return end !== undefined && number <= (end.begins ?? (isClosed ? Infinity : 0))
+  }
+
+  #begin(segment: Segment, cut: number): void {
     this.#file = segmentName(segment)
+    this.#number = segment.number
     this.#line = 0
+    this.#cut = cut
+    this.#limit = this.#limitOf(segment)
+    this.#counts = false
+    this.#uncounted = undefined
     this.#unreadable = undefined
     this.#isTorn = false
     this.#isForeign = false
-    this.#day = day
-    this.#personal = new PersonalFile(this.#files, personalPath, (line) => this.#findBeside(line, STRAY))
-    facts.segments += 1
-    const read = readLines(path, (bytes, start, end) => this.#takeLine(bytes, start, end, cut), { progress })
-    this.#personal.end()
-    facts.torn += Math.max(0, sizeOf(path) - read)
+    // Another start may have gone on with the chain.
+    this.#isClosed = false
+    this.#day = segment.day
   }
 
-  #takeLine(bytes: Buffer, start: number, end: number, cut: number): void {
+  #limitOf({ number }: Segment): number {
+    const { ends, isClosed } = this.#parts.manifest
+    let limit = Infinity
+    for (const [seq, { until = isClosed ? Infinity : 0 }] of ends)
+      if (number <= until && seq < limit) limit = seq
+    return limit
+  }
+
+  #takeLine(bytes: Buffer, start: number, end: number): void {
     this.#line += 1
     if (this.#isTorn || this.#isForeign) return
     const text = bytes.toString('latin1', start, end)
@@ -134,19 +183,22 @@ export class WriterCheck {
     }
     if (this.#unreadable !== undefined && this.#isTornAt(this.#unreadable)) return
     if (record.writer !== this.#parts.writer) this.#findForeign(record)
-    else if (record.seq <= cut) this.#takeRecord(record, (before) => chainedHash(before, bytes, start, end))
+    else if (record.seq > this.#limit && this.#limit <= this.#cut) this.#findBehindEnd(this.#limit, 'records')
+    else if (record.seq > this.#cut)
+      this.#takeUncounted(record, (before) => chainedHash(before, bytes, start, end))
+    else this.#takeRecord(record, (before) => chainedHash(before, bytes, start, end))
   }
 
   /** A power cut may leave zeros where blocks were not written yet. Then nothing from there on was durable. */
   #isTornAt({ line, hasNul }: { readonly line: number; readonly hasNul: boolean }): boolean {
     this.#unreadable = undefined
-    this.#isTorn = hasNul && this.#last.seq >= (this.#lastHead?.seq ?? 0)
+    this.#isTorn = hasNul && this.#last.seq >= Math.min(this.#cut, this.#lastHead?.seq ?? 0)
     if (!this.#isTorn) this.#find('this line is not a record, or not any more', line)
     return this.#isTorn
   }
 
   #findForeign({ writer }: RecordLine): void {
-    this.#find(`the records in this file are of another writer, ${writer}`)
+    this.#find(`the records in this file are of another trail, ${writer}`)
     this.#isForeign = true
     this.#wasForeign = true
   }
@@ -157,11 +209,11 @@ export class WriterCheck {
     const isNext = seq === expected && hashBehind(this.#last.hash) === hash
     if (!isNext && !this.#isNextAfterBreak(record, expected, hashBehind)) return
     if (!record.time.startsWith(this.#day)) this.#findMoved(record)
-    if (this.#isClosed) this.#find('a record behind the end of its writer')
+    if (this.#isClosed) this.#find('a record behind the end of the writer')
     this.#before = this.#last
     this.#last = record
+    this.#counts = true
     this.#compareHeads(record)
-    if (this.#parts.hasLeft && seq > (this.#lastHead?.seq ?? 0)) this.#findAdded(seq)
     this.#parts.facts.record(record, seq <= (this.#lastHead?.seq ?? 0))
     this.#read(record)
   }
@@ -172,11 +224,32 @@ export class WriterCheck {
     this.#find(`the records from this one on are of ${time.slice(0, 10)}: the file was moved to another day`)
   }
 
-  /** One finding for each writer. */
-  #findAdded(seq: number): void {
-    if (this.#isAdded) return
-    this.#isAdded = true
-    this.#find(`the records from ${seq} on were added behind the end of this writer, which was signed`)
+  /**
+   * What stands behind the last durable record, since a write has failed or the process was killed, follows it all the same, and
+   * was never signed. Otherwise it was put there, or the segment was that names an earlier record. One finding for each file.
+   */
+  #takeUncounted(record: RecordLine, hashBehind: (before: string) => string): void {
+    const { seq, hash } = record
+    const before = this.#uncounted ?? this.#last
+    if (before.seq < this.#cut) return
+    const follows = seq === before.seq + 1 && hashBehind(before.hash) === hash
+    if (!follows)
+      this.#find(`record ${seq} does not follow record ${before.seq}: it was changed or put there`)
+    else if (this.#parts.manifest.heads.some((head) => head.hash === hash))
+      this.#find(
+        `record ${seq} was signed, but a later file goes on behind record ${this.#cut}: that file was put there`,
+      )
+    this.#uncounted = follows ? record : EMPTY
+  }
+
+  /** At its end the writer had written all: nothing behind it is left of a failed write or a kill. One finding for each end. */
+  #findBehindEnd(seq: number, what: 'records' | 'bytes'): void {
+    const end = this.#parts.manifest.ends.get(seq)
+    if (end === undefined || this.#added.has(seq)) return
+    this.#added.add(seq)
+    this.#find(
+      `${what} were added behind record ${seq}: the writer had ended with it, as signed at ${end.time} (${MANIFEST_FILE}, line ${end.line})`,
+    )
   }
 
   /** Says what broke the chain before this record. True if the chain continues from here. */
@@ -198,7 +271,7 @@ export class WriterCheck {
   }
 
   #compareHeads({ seq, hash }: RecordLine): void {
-    const { heads } = this.#parts
+    const { heads } = this.#parts.manifest
     for (let head = heads[this.#head]; head !== undefined && head.seq <= seq; head = heads[this.#head]) {
       this.#head += 1
       if (head.seq < seq) continue
@@ -222,7 +295,7 @@ export class WriterCheck {
     if (event === 'audit.redacted') this.#parts.facts.redacted(record)
     if (event === 'writer.closed') this.#isClosed = true
     if (outcome === 'pending') this.#open.add(seq)
-    else if (intent !== undefined && event !== 'call.body_ended') this.#open.delete(intent)
+    else if (intent !== undefined && endsIntent(event)) this.#open.delete(intent)
     this.#checkPersonal(record)
   }
 
@@ -232,20 +305,27 @@ export class WriterCheck {
     if (hashes === undefined && lines.length === 0) return
     const { problems, missing } = checkPersonalValues(hashes ?? {}, lines)
     for (const { line, what } of problems) this.#findBeside(line, what)
-    if (missing > 0)
-      this.#parts.facts.missing(this.#file, this.#line, record, missing, record.seq <= this.#reported)
+    // A removal that was cut off takes the values first.
+    if (missing > 0 && !this.#parts.manifest.removed.has(this.#number))
+      this.#parts.facts.missing(this.#file, this.#line, record, missing, this.#wasDurable(record))
+  }
+
+  /** Whether the writer has said that the record is durable. A later head may have been found on the disk. */
+  #wasDurable({ seq }: RecordLine): boolean {
+    const { found } = this.#parts.manifest
+    return seq <= (this.#lastHead?.seq ?? 0) && !found.some(({ after, until }) => seq > after && seq <= until)
   }
 
   #checkEnd(): void {
-    const { heads, removed, segments, findings, writer } = this.#parts
+    const { segments, findings, manifest } = this.#parts
+    const { heads } = manifest
     const head = this.#lastHead
     if (head === undefined || this.#last.seq >= head.seq || this.#wasForeign) return
-    if (removed.some(({ seq }) => seq >= head.seq)) return
     if (segments.length > 0)
       this.#find(
         `${recordsFrom(this.#last.seq + 1, head.seq)}, signed at ${head.time}, missing behind this line`,
       )
-    else findings.add(MANIFEST_FILE, heads[0]?.line, `all files of the writer ${writer} are missing`)
+    else findings.add(MANIFEST_FILE, heads[0]?.line, 'all files of the trail are missing')
   }
 
   #findBeside(line: number, what: string): void {
@@ -269,12 +349,11 @@ interface Erased {
   values: number
 }
 
-/** Numbers that a verification counts besides its findings, of all writers of a trail. */
+/** Numbers that a verification counts besides its findings. */
 export class TrailFacts {
   records = 0
   segments = 0
-  writers = 0
-  /** Records behind the last signed head of their writer. */
+  /** Records behind the last signed head. */
   unsigned = 0
   firstUnsigned: string | undefined
   lastRecord: string | undefined

@@ -6,51 +6,10 @@
  * and 38.
  */
 import { Buffer } from 'node:buffer'
-import { type After, after, type Clock } from '../../../base/kernel/clock.ts'
+import { after } from '../../../base/kernel/clock.ts'
 import type { PreparedRecord, PutOptions, ChainHead } from '../format/record.ts'
-
-/** How many of the last syncs are remembered: between two looks there are far fewer. */
-const MOST_SYNCS = 256
-/** Words before the times: how many syncs there were, and one that is free. */
-const SYNC_HEAD_WORDS = 2
-
-/** The size of the memory in bytes: a multiple of 8. */
-export const SYNC_BYTES = (SYNC_HEAD_WORDS + MOST_SYNCS) * Int32Array.BYTES_PER_ELEMENT
-
-/** How long the syncs of a trail took, as both of its threads see it: the one that writes adds, the other one looks. */
-export class SyncTimes {
-  readonly #words: Int32Array
-  /** The syncs before this one were returned by `take`. */
-  #taken = 0
-
-  constructor(memory: SharedArrayBuffer, at: number) {
-    this.#words = new Int32Array(memory, at, SYNC_HEAD_WORDS + MOST_SYNCS)
-  }
-
-  get #count(): number {
-    return Atomics.load(this.#words, 0)
-  }
-
-  add(ms: number): void {
-    const count = this.#count
-    Atomics.store(this.#words, syncPlace(count), Math.round(ms * 1000))
-    Atomics.store(this.#words, 0, (count + 1) | 0)
-  }
-
-  /** How long each sync since the last call took, in milliseconds. Of more than 256 only the last are here. */
-  take(): readonly number[] {
-    const count = this.#count
-    const fresh = Math.min(MOST_SYNCS, (count - this.#taken) | 0)
-    this.#taken = count
-    return Array.from({ length: fresh }, (_, at) => this.#timeOf(count - fresh + at))
-  }
-
-  #timeOf(sync: number): number {
-    return Atomics.load(this.#words, syncPlace(sync)) / 1000
-  }
-}
-
-const syncPlace = (sync: number): number => SYNC_HEAD_WORDS + (sync & (MOST_SYNCS - 1))
+import type { RecordQueue } from './record-queue.ts'
+import { SYNC_BYTES, SyncTimes } from './sync-times.ts'
 
 /** The size of the ring in bytes: a power of two. */
 const RING_BYTES = 2 * 1024 ** 2
@@ -80,6 +39,8 @@ const ROLLS_ASKED = 9
 const ROLLS_DONE = 10
 /** How many steps the writer has taken that lead to a new segment: its records wait for them, and are not written by them. */
 const STEPS = 11
+/** The number of the segment that was opened last. */
+const SEGMENT = 12
 /** Where the head of the chain is in the memory, in bytes. */
 const HEAD_SEQ = 64
 const HEAD_HASH = 72
@@ -112,6 +73,14 @@ export interface RingRecord {
   readonly time: number
 }
 
+/** A record in other bytes, at `start`: its members, and behind them the lines beside. */
+interface RecordBytes {
+  readonly bytes: Buffer
+  readonly start: number
+  readonly memberBytes: number
+  readonly besideBytes: number
+}
+
 /** How a writer waits for what there is to do. */
 export interface Waits {
   /** As RecordRing's. */
@@ -120,7 +89,7 @@ export interface Waits {
 }
 
 /** The memory, as both threads see it. The thread that serves makes it, and is the only one to `put`. */
-export class RecordRing implements Waits {
+export class RecordRing implements RecordQueue, Waits {
   readonly memory: SharedArrayBuffer
   readonly syncs: SyncTimes
   readonly #control: Int32Array
@@ -131,10 +100,14 @@ export class RecordRing implements Waits {
   readonly #bytes: Buffer
   /** The position behind the last record whose place may be used again. */
   #freed = 0
+  readonly isElsewhere = false
+  /** The time of the record that was put last, in milliseconds since the epoch. */
+  latest = 0
   /** Ends the rest of a writer in this thread. */
   #rung: (() => void) | undefined
 
-  constructor(memory = new SharedArrayBuffer(CONTROL_BYTES + RING_BYTES)) {
+  /** @param from where the chain goes on, at the first start of the thread */
+  constructor(memory = new SharedArrayBuffer(CONTROL_BYTES + RING_BYTES), from?: ChainHead) {
     this.memory = memory
     this.#control = new Int32Array(memory, 0, HEAD_SEQ / 4)
     this.syncs = new SyncTimes(memory, SYNC_TIMES)
@@ -143,6 +116,7 @@ export class RecordRing implements Waits {
     this.#words = new Int32Array(memory, CONTROL_BYTES)
     this.#numbers = new Float64Array(memory, CONTROL_BYTES)
     this.#bytes = Buffer.from(memory, CONTROL_BYTES)
+    if (from !== undefined) this.setDurable(0, from)
   }
 
   /** The position behind the last record. */
@@ -190,10 +164,32 @@ export class RecordRing implements Waits {
    * Puts a record behind the last. Returns its position; undefined if the records that are kept here would take more than
    * `most` bytes then.
    */
-  put({ members, personal }: PreparedRecord, { awaited, time, most }: PutOptions): number | undefined {
+  put({ members, personal }: PreparedRecord, options: PutOptions): number | undefined {
     const memberBytes = Buffer.byteLength(members)
     const beside = personal.join('\n')
-    const besideBytes = Buffer.byteLength(beside)
+    const slot = this.#begin(memberBytes, Buffer.byteLength(beside), options)
+    if (slot === undefined) return undefined
+    this.#bytes.write(members, slot.at)
+    this.#bytes.write(beside, slot.at + memberBytes)
+    Atomics.store(this.#control, PUBLISHED, slot.end)
+    return slot.start
+  }
+
+  /** As `put`, of a record of another process. */
+  putBytes({ bytes, start, memberBytes, besideBytes }: RecordBytes, options: PutOptions): number | undefined {
+    const slot = this.#begin(memberBytes, besideBytes, options)
+    if (slot === undefined) return undefined
+    bytes.copy(this.#bytes, slot.at, start, start + memberBytes + besideBytes)
+    Atomics.store(this.#control, PUBLISHED, slot.end)
+    return slot.start
+  }
+
+  /** Makes room for a record, whose bytes begin at `at`. */
+  #begin(
+    memberBytes: number,
+    besideBytes: number,
+    { awaited, time, most }: PutOptions,
+  ): { readonly start: number; readonly end: number; readonly at: number } | undefined {
     const size = aligned(SLOT_HEAD + memberBytes + besideBytes)
     const start = this.#findRoom(size, most)
     if (start === undefined) return undefined
@@ -204,10 +200,8 @@ export class RecordRing implements Waits {
     this.#words[word + BESIDE_BYTES] = besideBytes
     this.#words[word + AWAITED] = awaited ? 1 : 0
     this.#numbers[(slot + TIME) / 8] = time
-    this.#bytes.write(members, slot + SLOT_HEAD)
-    this.#bytes.write(beside, slot + SLOT_HEAD + memberBytes)
-    Atomics.store(this.#control, PUBLISHED, (start + size) | 0)
-    return start
+    this.latest = time
+    return { start, end: (start + size) | 0, at: slot + SLOT_HEAD }
   }
 
   /** Wakes the writing thread, if it waits for records. */
@@ -256,6 +250,15 @@ export class RecordRing implements Waits {
   }
 
   // The rest is for the writing thread.
+
+  /** A thread that is started again goes on behind it. */
+  get segment(): number {
+    return Atomics.load(this.#control, SEGMENT)
+  }
+
+  setSegment(number: number): void {
+    Atomics.store(this.#control, SEGMENT, number)
+  }
 
   addStep(): void {
     Atomics.add(this.#control, STEPS, 1)
@@ -375,83 +378,3 @@ export class RecordRing implements Waits {
 }
 
 const aligned = (bytes: number): number => Math.ceil(bytes / ALIGNMENT) * ALIGNMENT
-
-/** Somebody who waits until a record is written, or durable. One of the two is called, once. */
-interface Waiter {
-  /** Behind the record. */
-  readonly end: number
-  readonly reached: () => void
-  /** The time is over, or the trail cannot be written. */
-  readonly late: () => void
-}
-
-interface Entry extends Waiter {
-  /** In monotonic milliseconds. */
-  deadline: number
-}
-
-interface WaitingParts {
-  readonly clock: Pick<Clock, 'monotonic'>
-  readonly after: After
-  /** How long each may wait, in milliseconds. */
-  readonly timeout: number
-  /** Called before somebody is late: what was reached may not be known yet, where this thread was busy. */
-  readonly look?: () => void
-}
-
-/** Callers that wait, in the order of the records, with one timer for all. */
-export class Waiting {
-  readonly #parts: WaitingParts
-  readonly #entries: Entry[] = []
-  #cancel: (() => void) | undefined
-
-  constructor(parts: WaitingParts) {
-    this.#parts = parts
-  }
-
-  get isEmpty(): boolean {
-    return this.#entries.length === 0
-  }
-
-  add({ end, reached, late }: Waiter): void {
-    const { clock, timeout } = this.#parts
-    this.#entries.push({ end, reached, late, deadline: clock.monotonic() + timeout })
-    if (this.#cancel === undefined) this.#wind(timeout)
-  }
-
-  /** Everything before this position is written, or durable. */
-  reach(position: number): void {
-    while (this.#entries[0] !== undefined && reaches(position, this.#entries[0].end))
-      this.#entries.shift()?.reached()
-  }
-
-  /** The time of all who wait begins anew. */
-  renew(): void {
-    const deadline = this.#parts.clock.monotonic() + this.#parts.timeout
-    for (const entry of this.#entries) entry.deadline = deadline
-  }
-
-  /** Nobody needs to wait any longer. */
-  expireAll(): void {
-    for (const { late } of this.#entries.splice(0)) late()
-  }
-
-  stop(): void {
-    this.#cancel?.()
-  }
-
-  #expire(): void {
-    this.#parts.look?.()
-    const now = this.#parts.clock.monotonic()
-    while (this.#entries[0] !== undefined && this.#entries[0].deadline <= now) this.#entries.shift()?.late()
-    const [next] = this.#entries
-    if (next !== undefined) this.#wind(next.deadline - now)
-  }
-
-  #wind(ms: number): void {
-    this.#cancel = this.#parts.after(ms, () => {
-      this.#cancel = undefined
-      this.#expire()
-    })
-  }
-}
