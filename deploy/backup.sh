@@ -12,7 +12,10 @@ copy=$folder/$(date -u +%Y-%m-%dT%H%M%S)
 mkdir -p "$copy.part"
 # The store first: whatever it holds is then in the trail that is copied behind it.
 $postern backup "$copy.part/postern.sqlite"
+# Its manifest before its records: what it has signed is in the copy then.
+cp -a "$data/audit/manifest.jsonl" "$copy.part/"
 cp -a "$data/keys" "$data/audit" "$copy.part/"
+mv "$copy.part/manifest.jsonl" "$copy.part/audit/"
 mv "$copy.part" "$copy"
 find "$folder" -mindepth 1 -maxdepth 1 -type d -name '20*T*' -mtime +14 -exec rm -rf {} +
 echo "$copy"
