@@ -1,11 +1,13 @@
 /** The records of workers where a process or the disk has trouble (C12.1.2, C12.4.2). */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { Readable, Writable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { verifyTrail } from '../../../src/state/audit/read/verify.ts'
 import { prepareRecord } from '../../../src/state/audit/format/record.ts'
 import { ChainWriter } from '../../../src/state/audit/write/chain-writer.ts'
+import { ArrivingProgress, LeavingRecords } from '../../../src/state/audit/queue/record-frames.ts'
 import { RecordRing } from '../../../src/state/audit/queue/record-ring.ts'
 import { readTrail } from '../../support/audit-chain.ts'
 import { dataFolder } from '../../support/data-folder.ts'
@@ -23,6 +25,9 @@ import {
 } from '../../support/worker-records.ts'
 
 const COUNT = 35
+const WORKERS = 16
+/** Records of all of them. */
+const MOST = 800
 const REQUESTS = Array.from({ length: COUNT }, (_, at) => `request of ${at}`)
 
 /** More records than the supervisor takes at once, of a worker that nobody can be told of any more. */
@@ -79,19 +84,33 @@ describe('C12.4.2 what a worker has handed over', () => {
   })
 
   it('C12.4.2 gets its part of a ring that is full, whoever else hands over much', async () => {
-    const { addWorker } = await openSupervisor()
-    const counts = new Map<number, number>()
-    let left = 400
-    const workers = await Promise.all(Array.from({ length: 10 }, () => addWorker()))
-    const call = async (at: number): Promise<void> => {
-      while (left > 0) {
-        left -= 1
-        await workers[at]?.trail.require({ ...changeOf(`${at}`), ...WIDE, outcome: 'success' })
-        counts.set(at, (counts.get(at) ?? 0) + 1)
+    const { trail } = await openSupervisor()
+    const leaving = new LeavingRecords()
+    const facts = { awaited: true, onlyDurable: true, time: 0, opens: false, settles: 0 }
+    leaving.add(prepareRecord({ ...NOTE, ...WIDE }, 0), facts, Number.POSITIVE_INFINITY)
+    const frame = leaving.take()
+    const counts = Array.from({ length: WORKERS }, () => 0)
+    const sum = (): number => counts.reduce((total, each) => total + each)
+    for (const at of counts.keys()) {
+      const told = new ArrivingProgress()
+      const progress = new Writable({
+        write: (bytes: Buffer, _, done) => {
+          told.add(bytes)
+          while (told.isWhole) {
+            counts[at] = (counts[at] ?? 0) + told.count
+            told.drop()
+          }
+          done()
+        },
+      })
+      // Each has always more.
+      const read = function (this: Readable): void {
+        this.push(sum() < MOST ? frame : null)
       }
+      trail.take({ records: new Readable({ read }), progress })
     }
-    await Promise.all([...workers.keys()].flatMap((at) => Array.from({ length: 8 }, () => call(at))))
-    expect(Math.min(...counts.values())).toBeGreaterThan(5)
+    await eventually(() => expect(sum()).toBeGreaterThanOrEqual(MOST))
+    expect(Math.min(...counts)).toBeGreaterThan(MOST / WORKERS / 2)
   })
 })
 

@@ -7,7 +7,7 @@ import { reaches, type RecordRing } from './record-ring.ts'
 
 /** Bytes of the ring that the records of workers may fill. The others wait on their way, and in their process. */
 const MOST_OF_WORKERS = 384 * 1024
-/** Milliseconds by which the records of one process may come behind those of another, which have a later time. */
+/** How much older than the last record one of another process may be to get the time of that, in milliseconds. */
 const MOST_BEHIND = 10_000
 
 /** The way of a worker's records, and what it is told of them. */
@@ -112,10 +112,12 @@ export class TakenRecords {
     this.#isStopped = true
   }
 
-  /** Puts what has waited for room. To be called when places in the ring are free. */
-  goOn(): void {
+  /** Puts what has waited, as far as there is room. Returns whether there was. To be called when places in the ring are free. */
+  goOn(): boolean {
+    const { length } = this.#ends
     this.#put()
     if (!this.#arriving.isWhole) this.#records.resume()
+    return this.#ends.length > length
   }
 
   #take(bytes: Buffer): void {

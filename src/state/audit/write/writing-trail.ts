@@ -191,14 +191,12 @@ export class WritingTrail extends OpenTrail {
     if (this.#taken.size > 0) this.#letIn()
   }
 
-  /** Whoever was let in is behind the others the next time: so all get their part of a ring that is full. */
+  /** A worker of which something was let in is behind the others the next time: so all get their part of a ring that is full. */
   #letIn(): void {
     for (const taken of [...this.#taken]) {
-      if (!taken.isOver && !taken.isWaiting) continue
-      this.#taken.delete(taken)
-      if (taken.isOver) continue
-      taken.goOn()
-      this.#taken.add(taken)
+      const isLetIn = taken.isWaiting && taken.goOn()
+      if (isLetIn || taken.isOver) this.#taken.delete(taken)
+      if (isLetIn) this.#taken.add(taken)
     }
     if (!this.#waits) this.#noneWaits()
   }
