@@ -3,9 +3,9 @@ import { AuditFolderError } from '../../state/audit/write/folder.ts'
 import { announcedService, type TrailLock, tryLock } from '../../state/audit/write/lock.ts'
 import { type After, after as systemAfter, type Clock } from '../../base/kernel/clock.ts'
 
-/** Milliseconds that a service waits for the end of another one. */
+/** How long a service waits until another one has ended, in milliseconds. */
 const PATIENCE = 60_000
-/** Milliseconds between two attempts. */
+/** The time between two attempts to take the lock, in milliseconds. */
 const PERIOD = 250
 
 interface WaitParts {

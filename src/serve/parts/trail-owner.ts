@@ -27,14 +27,14 @@ type TrailOwnerParts = Omit<WritingParts, 'bodyKey' | 'from' | 'begun' | 'leftOp
 
 /** Milliseconds between two looks for what is old enough to be removed. The first is as long after the start. */
 const RETENTION_PERIOD = 3_600_000
-/** Milliseconds that a command waits for a record at least: it begins a segment for that, on a disk that may be slow. */
+/** The shortest time that a command waits for a record, in milliseconds: a slow disk must first make a segment for it. */
 const COMMAND_TIMEOUT = 10_000
 /**
  * How long a command waits before it takes the disk for one that hangs, in milliseconds: to open a trail takes up to
  * six syncs.
  */
 const STANDS = 30_000
-/** Milliseconds between two attempts to tell commands of the service. */
+/** The time between two attempts to write the announcement of the service, in milliseconds. */
 const PERIOD = 1000
 
 /**

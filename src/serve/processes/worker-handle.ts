@@ -18,8 +18,8 @@ type Request<C> =
   SupervisorMessage<C> extends infer O ? (O extends { id: number } ? Omit<O, 'id'> : never) : never
 
 /**
- * Milliseconds that a worker has for each request. `start` and `prepare` open backends, which may wait for others; the record of a
- * token may wait for a slow disk.
+ * How long a worker may take for each request, in milliseconds. `start` and `prepare` open backends, which may wait for others; the
+ * record of a token may wait for a slow disk.
  */
 const PATIENCE_MS: Readonly<Record<Request<never>['type'], number>> = {
   start: 60_000,

@@ -8,6 +8,7 @@ import { findEnd, syncSegments } from '../../../src/state/audit/write/find-end.t
 import { chainHash, lineOf, readTrail } from '../../support/audit-chain.ts'
 import { dataFolder } from '../../support/data-folder.ts'
 import { record, segmentNames } from '../../support/recorded-trail.ts'
+import { syncedFiles } from '../../support/synced-files.ts'
 
 /** A trail of several segments, as a kill has left it. */
 async function left(segmentBytes = 1000) {
@@ -22,26 +23,8 @@ async function left(segmentBytes = 1000) {
   return { folder, writer, names, last: headOf(records.length), headOf, find }
 }
 
-/** The names of segments that are synced from now on. */
-function syncedSegments(): string[] {
-  const synced: string[] = []
-  const { open } = fs.promises
-  const spy = vi.spyOn(fs.promises, 'open').mockImplementation(async (path, ...more) => {
-    const handle = await open(path, ...more)
-    const datasync = handle.datasync.bind(handle)
-    handle.datasync = () => {
-      synced.push(`${basename(dirname(String(path)))}/${basename(String(path))}`)
-      return datasync()
-    }
-    return handle
-  })
-  syncBuiltinESMExports()
-  onTestFinished(() => {
-    spy.mockRestore()
-    syncBuiltinESMExports()
-  })
-  return synced
-}
+/** The name of a segment below the folder of its trail. */
+const nameOf = (path: string): string => `${basename(dirname(path))}/${basename(path)}`
 
 describe('C12.4.4 the end of a chain', () => {
   it('C12.4.4 is found from each record on that was signed, through all segments behind it', async () => {
@@ -77,7 +60,7 @@ describe('C12.4.4 the end of a chain', () => {
 
   it('C12.4.4 is made durable: each segment that was walked through, and no other', async () => {
     const { find, headOf, names } = await left()
-    const synced = syncedSegments()
+    const synced = syncedFiles(nameOf)
     await find(0)
     expect(synced.splice(0)).toEqual(names)
     // The last segment alone has the last record.
@@ -186,7 +169,7 @@ describe('C12.4.4 what is made durable before a line that signs it', () => {
     const ahead = copyTo('2026-02-01', 10)
     const far = copyTo('2026-01-16', 5000)
     cpSync(join(folder, first), join(folder, '2026-01-17', 'another.12.jsonl'))
-    const synced = syncedSegments()
+    const synced = syncedFiles(nameOf)
     expect(await syncSegments(folder, writer, 7, now)).toBe(10)
     expect(synced.splice(0)).toEqual([yesterday, far, today, ahead])
     expect(await syncSegments(folder, writer, 9, now)).toBe(10)

@@ -14,6 +14,7 @@ import { dataFolder } from '../../support/data-folder.ts'
 import { manualAfter } from '../../support/manual-after.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 import { changeOf, record, restarted, segmentNames } from '../../support/recorded-trail.ts'
+import { syncedFiles } from '../../support/synced-files.ts'
 
 const NONE: ChainHead = { seq: 0, hash: '' }
 const head = (seq: number): ChainHead => ({ seq, hash: `${seq}`.padEnd(43, 'x') })
@@ -193,31 +194,13 @@ describe('C12.4.4 the manifest', () => {
   })
 })
 
-/** The names of files, each when it is synced through a handle of its own. */
-function syncedFiles(): string[] {
-  const synced: string[] = []
-  const { open } = fs.promises
-  const spy = vi.spyOn(fs.promises, 'open').mockImplementation(async (path, ...more) => {
-    const handle = await open(path, ...more)
-    const datasync = handle.datasync.bind(handle)
-    handle.datasync = () => {
-      synced.push(basename(String(path)).replace(/^.*(?=\.\d)/, ''))
-      return datasync()
-    }
-    return handle
-  })
-  syncBuiltinESMExports()
-  onTestFinished(() => {
-    spy.mockRestore()
-    syncBuiltinESMExports()
-  })
-  return synced
-}
+/** Without the folder and the name of the trail. */
+const shortName = (path: string): string => basename(path).replace(/^.*(?=\.\d)/, '')
 
 describe('C12.4.2 with `audit.durability: system`', () => {
   it('C12.4.4 what was written since the last line is made durable before it is signed, and nothing else', async () => {
     const folder = await dataFolder()
-    const synced = syncedFiles()
+    const synced = syncedFiles(shortName)
     const taken = (): string[] => synced.splice(0)
     const recording = await record({ folder, durability: 'system', segmentBytes: 1000 })
     await recording.sign()
@@ -241,7 +224,7 @@ describe('C12.4.2 with `audit.durability: system`', () => {
   })
 
   it('C12.4.4 with `disk` the segments are synced by who writes them', async () => {
-    const synced = syncedFiles()
+    const synced = syncedFiles(shortName)
     const recording = await record({ folder: await dataFolder() })
     await recording.change('ann')
     await recording.close()

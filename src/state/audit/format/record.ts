@@ -23,8 +23,8 @@ export interface PutOptions {
   readonly most: number
   /** Whether it is an intent, whose outcome follows. */
   readonly opens?: boolean
-  /** The `seq` of the intent that it settles. */
-  readonly settles?: number | undefined
+  /** The `seq` of the intent that it settles; 0 if it settles none. */
+  readonly settles?: number
 }
 
 /** A record before it has its place in the chain. The thread of the trail adds its number and its hash. */

@@ -3,7 +3,7 @@
  * and how far these have come on the way back. Both are processes of one machine and of one version.
  */
 import { Buffer } from 'node:buffer'
-import { isoTime, type PreparedRecord } from '../format/record.ts'
+import { isoTime, type PreparedRecord, type PutOptions } from '../format/record.ts'
 
 /** Frames that arrive in pieces: the next whole one begins at `at` in `bytes`. */
 abstract class ArrivingFrames {
@@ -33,19 +33,10 @@ abstract class ArrivingFrames {
 }
 
 /** The facts of a worker's record besides its bytes. */
-export interface SentRecord {
-  readonly awaited: boolean
-  /** Whether the worker is not told when it is written, only when it is durable. */
-  readonly onlyDurable: boolean
-  /** Milliseconds since the epoch. */
-  readonly time: number
-  /** Whether it is an intent, whose outcome follows. */
-  readonly opens: boolean
-  /** The `seq` of the intent that it settles; 0 if it settles none. */
-  readonly settles: number
-}
+type SentRecord = Required<Omit<PutOptions, 'most'>>
 
-// A record: the lengths of its members and of the lines beside, two flags, two numbers; then these members and lines.
+// A record: the lengths of its members and of the lines beside, its flags, its time, the intent that it settles; then these members
+// and lines.
 const MEMBER_BYTES = 0
 const BESIDE_BYTES = 4
 const FLAGS = 8

@@ -225,8 +225,8 @@ export class ChainCheck {
   }
 
   /**
-   * What stands behind the last durable record, since a write has failed or the process was killed, follows it all the same, and
-   * was never signed. Otherwise it was put there, or the segment was that names an earlier record. One finding for each file.
+   * A failed write or a kill may leave records behind the last durable one. They follow it in the chain, and were never signed. Other
+   * records were put there; or the later segment was, which names an earlier record than was signed. One finding for each file.
    */
   #takeUncounted(record: RecordLine, hashBehind: (before: string) => string): void {
     const { seq, hash } = record

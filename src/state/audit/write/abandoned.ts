@@ -4,9 +4,9 @@ import { type After, after as systemAfter } from '../../../base/kernel/clock.ts'
 import { isQuestionForAllOpen, type OpenEnd } from '../read/left-open.ts'
 import { countLeftOpen } from '../read/read-trail.ts'
 
-/** Milliseconds until the records of before the start are read: the start comes first. */
+/** The pause before the records from before the start are read, in milliseconds: the start itself comes first. */
 const PAUSE = 1000
-/** Milliseconds between two attempts. */
+/** The time until the next attempt, where they could not be read, in milliseconds. */
 const RETRY = 60_000
 
 interface AbandonedParts {
@@ -58,7 +58,7 @@ export class AbandonedIntents {
   async #read(end: OpenEnd): Promise<void> {
     try {
       const open = await this.#count(end)
-      // Whoever was answered meanwhile was shown them.
+      // Somebody who has asked meanwhile has been shown these too.
       if (!this.#isAsked) this.add(open)
     } catch {
       if (!this.#isClosed) this.countBefore(end, RETRY)

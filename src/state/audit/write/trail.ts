@@ -80,9 +80,9 @@ export const late = (ms: number): Fault =>
   })
 const lost = (detail: string): Fault => new Fault('audit_unavailable', { detail, retryAfter: 1 })
 
-/** The `seq` of the intent that an entry settles. */
-const settledBy = ({ event, outcome, intent }: AuditEntry): number | undefined =>
-  intent === undefined || outcome === 'pending' || !endsIntent(event) ? undefined : intent
+/** The `seq` of the intent that an entry settles; 0 if it settles none. */
+const settledBy = ({ event, outcome, intent = 0 }: AuditEntry): number =>
+  outcome === 'pending' || !endsIntent(event) ? 0 : intent
 
 /** The audit trail of a process, as its owner has it: besides recording, its state and its end. */
 export class OpenTrail implements AuditTrail {
