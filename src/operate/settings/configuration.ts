@@ -56,6 +56,9 @@ export interface Overridable {
   readonly admin: { readonly listen: string }
 }
 
+/** The same where a part of the file could not be read. */
+type Readable = Readonly<Partial<Record<'server' | 'admin', { readonly listen?: string }>>>
+
 type Override = <T extends Overridable>(configuration: T, value: string) => T | undefined
 
 const onPort =
@@ -63,7 +66,9 @@ const onPort =
   (configuration, value) => {
     const port = readPort(value)
     if (port === undefined) return undefined
-    const old = configuration[section]
+    const { [section]: old }: Readable = configuration
+    // The file has no address that can be read: that is reported.
+    if (old?.listen === undefined) return configuration
     return { ...configuration, [section]: { ...old, listen: withPort(old.listen, port) } }
   }
 

@@ -84,6 +84,15 @@ describe('what the environment overrides', () => {
     ])
   })
 
+  it.each(['server: { listen: "8080" }', 'admin: { listen: "here" }', 'server: 8080', 'admin: off'])(
+    'C10 an address that cannot be read is a problem, also where the environment has its port: %s',
+    async (yaml) => {
+      const env = { POSTERN_PORT: '8081', POSTERN_ADMIN_PORT: '9091' }
+      expect(await problems(yaml, env)).toEqual(await problems(yaml))
+      expect(await problems(yaml)).toHaveLength(1)
+    },
+  )
+
   it('takes an empty variable as not set', () => {
     expect(SETTINGS.load(config('demo.yaml'), { POSTERN_PORT: '' }).configuration?.server.listen).toBe(
       '127.0.0.1:8080',
