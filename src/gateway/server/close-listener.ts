@@ -38,20 +38,18 @@ export class ListenerEnd {
   readonly #parts: ClosingParts
   readonly #times: CloseTimes
   #sweep: NodeJS.Timeout | undefined
+  /** True if every answer is to close its connection. */
+  hasBegun = false
 
   constructor(parts: ClosingParts, times: CloseTimes) {
     this.#parts = parts
     this.#times = times
   }
 
-  /** True if every answer is to close its connection. */
-  get hasBegun(): boolean {
-    return this.#sweep !== undefined
-  }
-
   /** Starts to drain. New connections are accepted until `close`. */
   begin(): void {
     if (this.hasBegun) return
+    this.hasBegun = true
     const { connections, clock, endTunnels } = this.#parts
     const limit = Math.min(this.#times.silence, this.#times.drain)
     const sweep = (): void => connections.endSilent(clock.monotonic(), limit)

@@ -8,6 +8,7 @@ import { reportOnlyAreas } from '../../operate/settings/dangers.ts'
 import { type Condition, Health, HEALTHY } from '../../base/kernel/health.ts'
 import {
   gapLine,
+  linesTo,
   type Log,
   type LogDestination,
   openLog,
@@ -40,14 +41,12 @@ export class Observation implements Disposable {
   readonly #sink: LogDestination
   #reportOnlyAreas = 0
 
-  /** Takes whole lines of a worker's log. `lost`: the number of lines that were dropped before them. */
-  readonly lines = (text: string, lost: number): void => {
-    if (lost > 0) this.#sink.lose?.(lost)
-    this.#sink.write(text)
-  }
+  /** Takes lines of the log of a process that serves. */
+  readonly lines: ReturnType<typeof linesTo>
 
   constructor(configuration: Configuration, { clock, logDestination }: ObservationOptions) {
     this.#sink = logDestination ?? standardOutput(gapLine(clock))
+    this.lines = linesTo(this.#sink)
     this.#log = openLog(configuration.log, {
       clock,
       destination: this.#sink,

@@ -103,6 +103,14 @@ export function openLog(
   }
 }
 
+/** Takes whole lines of a process that serves. `lost`: the number of lines that it dropped before them. */
+export const linesTo =
+  (sink: LogDestination) =>
+  (text: string, lost: number): void => {
+    if (lost > 0) sink.lose?.(lost)
+    sink.write(text)
+  }
+
 /** The line in the place of dropped lines (T5.11). It is written at every log level: it says that the log is incomplete. */
 export const gapLine =
   (clock: Clock) =>
