@@ -11,7 +11,7 @@
  *   the other programs, package.json and the demo.
  * - Lines are not joined and names are kept. Maps of the lines lie beside, for stacks: src/operate/watch/stack-lines.ts reads them.
  */
-import { cpSync, globSync, mkdirSync, renameSync, rmSync, statSync, utimesSync } from 'node:fs'
+import { cpSync, existsSync, globSync, mkdirSync, renameSync, rmSync, statSync, utimesSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type OutputOptions, type Plugin, rolldown } from 'rolldown'
@@ -110,6 +110,7 @@ export const OFFERED: readonly string[] = [
     'identity/keys/dpop/nonces',
     'identity/keys/dpop/proofs',
     'identity/keys/signing/key-place',
+    'identity/keys/verify/algorithms',
     'identity/keys/verify/signatures',
     'identity/keys/verify/token-verifier',
   ],
@@ -119,11 +120,12 @@ export const OFFERED: readonly string[] = [
     'state/stores/feed/change-feed',
     'state/stores/sqlite/memory',
     'state/stores/open-store',
-    'state/stores/postgres/connection-schema',
-    'state/stores/postgres/link',
-    'state/stores/postgres/migrations',
-    'state/stores/postgres/shared-parts',
-    'state/stores/postgres/store',
+    'extensions/postgres/schema',
+    'extensions/postgres/link',
+    'extensions/postgres/migrations',
+    'extensions/postgres/shared-parts',
+    'extensions/postgres/shared-turns',
+    'extensions/postgres/store',
     'state/stores/feed/revocations',
     'state/stores/sqlite/sqlite',
     'state/stores/link/store-error',
@@ -147,9 +149,12 @@ const offers: Plugin = {
   resolveId: (id) => (id === OFFERS ? id : undefined),
   load: (id) =>
     id === OFFERS
-      ? OFFERED.map(
-          (place) => `export * as ${offeredName(place)} from ${JSON.stringify(join(SRC, `${place}.ts`))}`,
-        ).join('\n')
+      ? // Those of an extension that was deleted are not there.
+        OFFERED.filter((place) => existsSync(join(SRC, `${place}.ts`)))
+          .map(
+            (place) => `export * as ${offeredName(place)} from ${JSON.stringify(join(SRC, `${place}.ts`))}`,
+          )
+          .join('\n')
       : undefined,
 }
 

@@ -1,7 +1,7 @@
 /**
  * `npm run doors [NAME …]`: whether extensions can be deleted (default: each of them, then all together). In a copy of the repository
- * it deletes the folder, the line and the tests, and the extension's keys of the top level in `config/`. What is left must have no type
- * error, serve (the smoke tests) and say what is missing (`test/doors`).
+ * it deletes the folder, the line and the tests, those of other folders that use the feature too, and the extension's keys of the top
+ * level in `config/`. What is left must have no type error, serve (the smoke tests) and say what is missing (`test/doors`).
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -46,13 +46,39 @@ function copyTo(folder: string): void {
 }
 
 function deleteIn(folder: string, names: readonly string[]): void {
-  for (const name of names) {
-    rmSync(join(folder, 'src/extensions', name), { recursive: true })
-    rmSync(join(folder, 'test/extensions', name), { recursive: true })
-  }
+  const folders = names.flatMap((name) => [`src/extensions/${name}`, `test/extensions/${name}`])
+  const gone = new Set(
+    folders.flatMap((each) => globSync(`${each}/**/*.ts`, { cwd: folder })).map((file) => join(folder, file)),
+  )
+  for (const each of folders) rmSync(join(folder, each), { recursive: true })
   const lines = readFileSync(join(folder, LIST), 'utf8').split('\n')
   const left = lines.filter((line) => !names.some((name) => line.includes(`/extensions/${name}/`)))
   writeFileSync(join(folder, LIST), left.join('\n'))
+  deleteTestsOf(gone, folder)
+}
+
+/** Relative imports of a source, as paths. */
+const importsOf = (path: string, text: string): readonly string[] =>
+  ts
+    .preProcessFile(text)
+    .importedFiles.filter(({ fileName }) => fileName.startsWith('.'))
+    .map(({ fileName }) => join(dirname(path), fileName))
+
+/**
+ * Tests of other folders that use the feature are deleted too: they lead by their imports to a file that is gone, so they would be
+ * type errors. Those of `test/doors` must not, and stay.
+ */
+function deleteTestsOf(gone: Set<string>, folder: string): void {
+  const tests = globSync('test/**/*.ts', { cwd: folder, exclude: ['test/doors/**'] })
+    .map((file) => join(folder, file))
+    .map((file) => ({ file, imports: importsOf(file, readFileSync(file, 'utf8')) }))
+  const before = gone.size
+  for (let size = 0; size !== gone.size;) {
+    size = gone.size
+    for (const { file, imports } of tests) if (imports.some((each) => gone.has(each))) gone.add(file)
+  }
+  for (const { file } of tests) if (gone.has(file)) rmSync(file)
+  console.log(`tests of other folders: ${gone.size - before} files use it, and are deleted too`)
 }
 
 /** A file of configuration without a section of the top level. */
@@ -98,12 +124,7 @@ function openHost(options: ts.CompilerOptions): ts.CompilerHost {
 /** The sources that may have an error now: they lead to the list by their imports, or import a file that is gone. */
 function affected(program: ts.Program, folder: string): readonly ts.SourceFile[] {
   const files = program.getSourceFiles().filter(({ fileName }) => fileName.startsWith(join(folder, 'src')))
-  const targets = (file: ts.SourceFile): readonly string[] =>
-    ts
-      .preProcessFile(file.text)
-      .importedFiles.filter(({ fileName }) => fileName.startsWith('.'))
-      .map(({ fileName }) => join(dirname(file.fileName), fileName))
-  const imports = new Map(files.map((file) => [file, targets(file)]))
+  const imports = new Map(files.map((file) => [file, importsOf(file.fileName, file.text)]))
   const found = new Set([join(folder, LIST)])
   const isAffected = (file: ts.SourceFile): boolean =>
     (imports.get(file) ?? []).some((target) => found.has(target) || isLost(target))
@@ -157,10 +178,10 @@ const folder = mkdtempSync(join(tmpdir(), 'postern-doors-'))
 try {
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
   for (const names of doors) {
+    console.log(`\nwithout ${names.join(', ')}`)
     copyTo(folder)
     deleteIn(folder, names)
     await deleteKeysIn(folder, names)
-    console.log(`\nwithout ${names.join(', ')}`)
     // Both, so that one run tells all that is wrong.
     const tests = passes(folder, TESTS, names)
     // Where all are missing the tests are looked at too.

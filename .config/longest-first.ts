@@ -18,7 +18,7 @@ const LONGEST = [
     'interop/process-faults',
     'interop/scrapes',
     'interop/recipes',
-    'interop/logins-cut-off',
+    'extensions/postgres/logins-cut-off.interop',
   ],
   ...[
     'operate/both-ways.wire',

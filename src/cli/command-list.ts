@@ -5,7 +5,7 @@
 import type { NounName } from '../identity/directory/editors/record-kind.ts'
 import type { AdminOperation } from '../operate/operation/operation.ts'
 import { tableOf } from './operations.ts'
-import type { CommandTable } from './line/command.ts'
+import type { Command, CommandTable } from './line/command.ts'
 
 export interface CommandRow {
   /** For the list of all commands. */
@@ -18,6 +18,10 @@ export interface CommandRow {
   readonly verbs?: readonly string[]
   /** Paragraphs about all verbs of operations. */
   readonly notes?: readonly string[]
+  /** Whether extensions add verbs to it. */
+  readonly takesVerbs?: true
+  /** Does the verbs that are none of an operation. Absent: `commands.ts` says what does. */
+  readonly work?: () => Promise<Command>
 }
 
 type Rows = Readonly<Record<string, CommandRow>>
@@ -155,19 +159,10 @@ const SERVICE = {
 } as const satisfies Rows
 
 const KEEPING = {
-  migrate: {
-    summary: 'Make or migrate the tables of a store that several nodes share',
-    table: async () => (await import('./line/tables.ts')).MIGRATE,
-  },
   store: {
-    summary: 'Copy the store of one machine into one that several nodes share',
+    summary: 'Go on with a store that is older than what was seen of it',
     operations: async () => [(await import('../operate/service/service.ts')).ACCEPT_STORE],
-    table: async () => (await import('./line/tables.ts')).STORE,
-    verbs: ['accept', 'copy'],
-  },
-  nodes: {
-    summary: 'List the nodes that share a store',
-    table: async () => (await import('./line/tables.ts')).NODES,
+    takesVerbs: true,
   },
   keys: {
     summary: 'List the signing keys, make the next ones, find problems',
@@ -194,18 +189,47 @@ const KEEPING = {
   },
 } as const satisfies Rows
 
-/** The commands by group. */
-export const GROUPS = {
-  Start: START,
-  'Who has access': ACCESS,
-  'Clients, users and places': DIRECTORY,
-  'A running service': SERVICE,
-  'Keys, store, operators and audit trail': KEEPING,
-} as const satisfies Readonly<Record<string, Rows>>
+const OWN = { ...START, ...ACCESS, ...DIRECTORY, ...SERVICE, ...KEEPING }
 
-const BY_NAME = { ...START, ...ACCESS, ...DIRECTORY, ...SERVICE, ...KEEPING }
+const OWN_ROWS: Rows = OWN
 
-export type CommandName = keyof typeof BY_NAME
+/** The commands of extensions; one that adds verbs to a command of the core's stands in its place. */
+async function addedRows(): Promise<Rows> {
+  const { ADDED_COMMANDS } = await import('./added-commands.ts')
+  const rows = Object.entries(ADDED_COMMANDS).map(([name, row]): [string, CommandRow] => {
+    const own = OWN_ROWS[name]
+    if (own !== undefined && own.takesVerbs !== true)
+      throw new TypeError(`there is a command ${name} already`)
+    return [name, { ...own, ...row }]
+  })
+  return Object.fromEntries(rows)
+}
+
+/** The commands by group, in the order of the help. */
+export async function commandGroups(): Promise<Readonly<Record<string, Rows>>> {
+  const added = await addedRows()
+  return {
+    Start: START,
+    'Who has access': ACCESS,
+    'Clients, users and places': DIRECTORY,
+    'A running service': SERVICE,
+    // The first `added` sets the order of the names, the last one the rows.
+    'Keys, store, operators and audit trail': { ...added, ...KEEPING, ...added },
+  }
+}
+
+/** All commands. */
+export const allCommands = async (): Promise<Rows> =>
+  Object.assign({}, ...Object.values(await commandGroups())) as Rows
+
+const rowIn = (rows: Rows, name: string): CommandRow | undefined =>
+  Object.hasOwn(rows, name) ? rows[name] : undefined
+
+/** Undefined if there is no such command. */
+export async function findCommand(name: string): Promise<CommandRow | undefined> {
+  const own = rowIn(OWN_ROWS, name)
+  return own !== undefined && own.takesVerbs !== true ? own : (rowIn(await addedRows(), name) ?? own)
+}
 
 /** Commands of earlier versions, and what does the same now. */
 export const RETIRED: ReadonlyMap<string, string> = new Map([
@@ -215,15 +239,12 @@ export const RETIRED: ReadonlyMap<string, string> = new Map([
 
 /** The commands that have verbs which are none of an operation: `commands.ts` says what those do. */
 export type NameWithTable = {
-  [Name in CommandName]: (typeof BY_NAME)[Name] extends { readonly table: unknown } ? Name : never
-}[CommandName]
-
-/** The commands by name. */
-export const COMMANDS: Readonly<Record<CommandName, CommandRow>> = BY_NAME
+  [Name in keyof typeof OWN]: (typeof OWN)[Name] extends { readonly table: unknown } ? Name : never
+}[keyof typeof OWN]
 
 /** The verbs of a command, with what is typed for each. */
-export async function tableOfCommand(name: CommandName): Promise<CommandTable> {
-  const { operations, table, verbs: order, notes = [] } = COMMANDS[name]
+export async function tableOfCommand(name: string, row: CommandRow): Promise<CommandTable> {
+  const { operations, table, verbs: order, notes = [] } = row
   const own = await table?.()
   const verbs = { ...tableOf(name, (await operations?.()) ?? []).verbs, ...own?.verbs }
   return {

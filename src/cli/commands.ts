@@ -1,5 +1,5 @@
 /** The code of the commands, each imported only when it is used, so that one starts without loading the others. */
-import { type CommandName, COMMANDS, type NameWithTable, tableOfCommand } from './command-list.ts'
+import { type CommandRow, type NameWithTable, tableOfCommand } from './command-list.ts'
 import type { Command } from './line/command.ts'
 import { commandOfOperations } from './operations.ts'
 
@@ -11,21 +11,18 @@ const LOADS: Readonly<Record<NameWithTable, () => Promise<Command>>> = {
   'hash-password': async () => (await import('./commands/secrets.ts')).hashPasswordCommand,
   completion: async () => (await import('./completion.ts')).completionCommand,
   access: async () => (await import('./commands/access.ts')).accessCommand,
-  migrate: async () => (await import('./commands/shared-store.ts')).migrateCommand,
-  store: async () => (await import('./commands/store-copy.ts')).storeCommand,
-  nodes: async () => (await import('./commands/shared-store.ts')).nodesCommand,
   keys: async () => (await import('./commands/keys.ts')).keysCommand,
   backup: async () => (await import('./commands/backup.ts')).backupCommand,
   audit: async () => (await import('./commands/audit.ts')).auditCommand,
   'admin-token': async () => (await import('./commands/secrets.ts')).adminTokenCommand,
 }
 
-const hasTable = (name: CommandName): name is NameWithTable => Object.hasOwn(LOADS, name)
+const hasTable = (name: string): name is NameWithTable => Object.hasOwn(LOADS, name)
 
 /** A command, ready to run. */
-export async function loadCommand(name: CommandName): Promise<Command> {
-  const { operations } = COMMANDS[name]
-  const others = hasTable(name) ? LOADS[name] : undefined
+export async function loadCommand(name: string, row: CommandRow): Promise<Command> {
+  const { operations, work } = row
+  const others = hasTable(name) ? LOADS[name] : work
   if (operations === undefined && others !== undefined) return others()
-  return commandOfOperations(name, (await operations?.()) ?? [], await tableOfCommand(name), others)
+  return commandOfOperations(name, (await operations?.()) ?? [], await tableOfCommand(name, row), others)
 }

@@ -10,7 +10,7 @@ import {
   UsageError,
   type Verb,
 } from '../operate/operation/verb.ts'
-import { type CommandName, COMMANDS, tableOfCommand } from './command-list.ts'
+import { allCommands, findCommand, tableOfCommand } from './command-list.ts'
 import { chosenVerb, commandOf, type CommandTable } from './line/command.ts'
 import { COMPLETION } from './line/tables.ts'
 
@@ -69,9 +69,10 @@ const described = (rows: Readonly<Record<string, { readonly summary: string }>>)
 /** @param typed the words before `current`, without the name of the program */
 async function proposalsFor(typed: readonly string[], current: string): Promise<Proposals> {
   const [name, ...rest] = typed
-  if (name === undefined) return [...described(COMMANDS), ...undescribed(['--help', '--version'])]
-  if (!Object.hasOwn(COMMANDS, name)) return []
-  const table: CommandTable = await tableOfCommand(name as CommandName)
+  if (name === undefined) return [...described(await allCommands()), ...undescribed(['--help', '--version'])]
+  const row = await findCommand(name)
+  if (row === undefined) return []
+  const table: CommandTable = await tableOfCommand(name, row)
   const named = described(table.verbs).filter(([word]) => word !== '')
   if (rest.length === 0 && !current.startsWith('-') && named.length > 0) return named
   const chosen = chosenVerb(table, rest)

@@ -7,15 +7,18 @@ import { describe, expect, it } from 'vitest'
 import { runCommandLine } from '../../src/cli/command-line.ts'
 import { systemClock } from '../../src/base/kernel/clock.ts'
 import { openStore } from '../../src/state/stores/open-store.ts'
+import { configFiles } from '../support/config-files.ts'
 import { dataFolder } from '../support/data-folder.ts'
 import { PATIENT_STORE } from '../support/patient-store.ts'
 
 const DEMO = fileURLToPath(new URL('../../config/demo.yaml', import.meta.url))
 
-async function postern(data: string, ...args: readonly string[]) {
+const postern = (data: string, ...args: readonly string[]) => posternOn(DEMO, data, ...args)
+
+async function posternOn(file: string, data: string, ...args: readonly string[]) {
   const stdout = new PassThrough()
   const stderr = new PassThrough()
-  const env = { POSTERN_CONFIG: DEMO, POSTERN_DATA: data }
+  const env = { POSTERN_CONFIG: file, POSTERN_DATA: data }
   const code = await runCommandLine(args, { env, stdin: process.stdin, stdout, stderr })
   stdout.end()
   stderr.end()
@@ -44,6 +47,13 @@ describe('postern backup', () => {
     const { code, stderr } = await postern(data, 'backup', join(data, 'copy.sqlite'))
     expect(code).toBe(1)
     expect(stderr).toContain(join(data, 'postern.sqlite'))
+  })
+
+  it('reports the problems of a configuration whose store cannot be read', async () => {
+    const file = configFiles({ 'a.yaml': `extends: ${DEMO}\nstore: { kind: other }\n` })('a.yaml')
+    const data = await dataFolder()
+    const { code, stderr } = await posternOn(file, data, 'backup', join(data, 'copy.sqlite'))
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/a\.yaml:2 +store\.kind +expected one of/)])
   })
 
   it('refuses a command line without a file, with exit code 2', async () => {

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { type CommandName, COMMANDS, tableOfCommand } from '../../src/cli/command-list.ts'
+import { allCommands, tableOfCommand } from '../../src/cli/command-list.ts'
 import { loadCommand } from '../../src/cli/commands.ts'
 import { parse } from '../../src/cli/line/options.ts'
 import { chosenVerb } from '../../src/cli/line/command.ts'
@@ -16,12 +16,12 @@ interface VerbAt {
   readonly verb: Verb
 }
 
-const NAMES = Object.keys(COMMANDS) as readonly CommandName[]
+const COMMANDS = Object.entries(await allCommands())
 
 const VERBS: readonly VerbAt[] = (
   await Promise.all(
-    NAMES.map(async (name) =>
-      Object.entries((await tableOfCommand(name)).verbs).map(([word, verb]) => ({
+    COMMANDS.map(async ([name, row]) =>
+      Object.entries((await tableOfCommand(name, row)).verbs).map(([word, verb]) => ({
         place: `${name} ${word}`.trim(),
         verb,
       })),
@@ -33,10 +33,10 @@ const VERBS: readonly VerbAt[] = (
 async function read(line: string): Promise<void> {
   const words = shellWords(line.replace(/^source <\((.*)\)$/, '$1'))
   const [name = '', ...args] = words.slice(words.indexOf('postern') + 1)
-  const command = NAMES.find((each) => each === name)
-  if (command === undefined) throw new Error(`there is no command ${name}`)
+  const [, row] = COMMANDS.find(([each]) => each === name) ?? []
+  if (row === undefined) throw new Error(`there is no command ${name}`)
   if (args.includes('--help')) return
-  const chosen = chosenVerb(await tableOfCommand(command), args)
+  const chosen = chosenVerb(await tableOfCommand(name, row), args)
   if (chosen === undefined) throw new Error(`${name} needs a verb`)
   parse(chosen.verb, chosen.args)
 }
@@ -85,7 +85,7 @@ describe('every verb of the command line', () => {
   })
 
   it('C11.6 has a command that does what its table says', async () => {
-    for (const name of NAMES) expect(typeof (await loadCommand(name)).run).toBe('function')
+    for (const [name, row] of COMMANDS) expect(typeof (await loadCommand(name, row)).run).toBe('function')
   })
 })
 

@@ -122,6 +122,25 @@ const MISSING: Readonly<Record<string, () => Promise<void>>> = {
       expect.stringMatching(/a\.yaml:2 +directory\.people +is not a known key/),
     ])
   },
+  async postgres() {
+    const store = 'store: { kind: postgres, url: "postgres://user@127.0.0.1:9/database" }'
+    const file = configFiles({ 'a.yaml': `extends: ${DEMO}\n${store}\n` })('a.yaml')
+    const checked = await runVerb(['check', file])
+    expect([checked.code, checked.stderr]).toEqual([
+      2,
+      expect.stringMatching(/a\.yaml:2 +store\.kind +expected one of/),
+    ])
+    const backup = await runVerb(['backup', join(await dataFolder(), 'copy'), '--config', file])
+    expect([backup.code, backup.stderr]).toEqual([2, expect.stringContaining('expected one of')])
+    for (const command of ['migrate', 'nodes']) {
+      const { code, stderr } = await runVerb([command, '--config', file])
+      expect([code, stderr]).toEqual([2, expect.stringContaining(`there is no command "${command}"`)])
+    }
+    const copied = await runVerb(['store', 'copy', '--from', 'sqlite:a.sqlite', '--config', file])
+    expect([copied.code, copied.stderr]).toEqual([2, expect.stringContaining('expected one of accept')])
+    expect((await runVerb(['store', '--help'])).stdout).not.toMatch(/\bcopy\b/)
+    expect((await runVerb(['--help'])).stdout).not.toMatch(/^ +(?:migrate|nodes) /m)
+  },
   async websocket() {
     const backends = 'backends: { live: { kind: stream, target: http://127.0.0.1:9, closeOnExpiry: false } }'
     const action =

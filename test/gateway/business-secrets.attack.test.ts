@@ -7,13 +7,11 @@ import { runVerb } from '../support/command-line.ts'
 import { configFiles } from '../support/config-files.ts'
 import { directoryEditors } from '../support/directory-editors.ts'
 import { eventually } from '../support/eventually.ts'
-import { needing } from '../support/machine.ts'
-import { drawSchema, sharedPostgres } from '../support/postgres.ts'
 import { bearer, send } from '../support/requests.ts'
-import { sealKey } from '../support/seal-key.ts'
+import { secretValues, UPSTREAM_BASE } from '../support/secret-values.ts'
 import { shared } from '../support/shared.ts'
-import { ENDS_AT_ONCE, ROOT, WITHOUT_WAITS } from '../support/spawn-postern.ts'
-import { postern, type StartedPostern } from '../support/start-postern.ts'
+import { WITHOUT_WAITS } from '../support/spawn-postern.ts'
+import { postern } from '../support/start-postern.ts'
 import { startUpstream } from '../support/start-upstream.ts'
 import { fillStore, STORED_PASSWORD } from '../support/stored-records.ts'
 import { issueToken } from '../support/tokens.ts'
@@ -22,30 +20,13 @@ const OF_ENVIRONMENT = 'from-the-environment-8361'
 const OF_STORE = 'sealed-in-the-store-5527'
 const OTHER = 'the-one-after-it-9914'
 
-const BASE = join(ROOT, 'config/upstream.yaml')
-
-const settings = (base = BASE): string =>
-  [
-    `extends: ${base}`,
-    base === BASE ? WITHOUT_WAITS : ENDS_AT_ONCE,
-    'directory:',
-    '  businesses:',
-    ...['ACME', 'GLOBEX', 'INITECH'].map(
-      (code) => `    ${code}: { name: ${code}, funds: any, values: { db: db-${code}, key: { env: KEY } } }`,
-    ),
-    'actions:',
-    '  - level: business',
-    '    area: fund-data',
-    '    action: fund-list',
-    '    methods:',
-    '      GET:',
-    '        scopes: { any: [fund.read] }',
-    `        upstream: { path: '/{business.db}', headers: { X-Key: '{business.key}' } }`,
-  ].join('\n')
-
 const opened = shared(async () => {
   const upstream = await startUpstream()
-  const files = configFiles({ 'a.yaml': settings(), 'key.txt': `${OF_STORE}\n`, 'other.txt': OTHER })
+  const files = configFiles({
+    'a.yaml': secretValues(UPSTREAM_BASE, WITHOUT_WAITS),
+    'key.txt': `${OF_STORE}\n`,
+    'other.txt': OTHER,
+  })
   const environment = { UPSTREAM_URL: upstream.url, KEY: OF_ENVIRONMENT }
   const service = await postern({ file: files('a.yaml'), environment })
   const told: string[] = []
@@ -234,74 +215,5 @@ describe('T2.13 a secret value of a business of the store', () => {
       return told
     })
     expect(answer).toEqual([200, '/x', OF_STORE])
-  })
-})
-
-describe('T2.13 a secret value of nodes that share a store', needing('postgresql'), () => {
-  it('C6.3.4 C11.7.2 is in force on every node when a change is answered, sealed, and sealed anew by `keys rewrap`, as `keys doctor` says', async () => {
-    const [postgres, schema] = [await sharedPostgres(), drawSchema()]
-    const upstream = await startUpstream()
-    const seals = { a: sealKey('a').key, b: sealKey('b').key }
-    const text = (...ids: readonly string[]): string =>
-      JSON.stringify({
-        extends: BASE,
-        server: { baseUrl: 'http://127.0.0.1:8080', authUrl: 'http://127.0.0.1:8080' },
-        admin: { token: { env: 'ADMIN_TOKEN' } },
-        store: {
-          ...{ kind: 'postgres', url: postgres.url(), schema, connections: 2 },
-          seal: ids.map((id) => ({ id, key: { env: `SEAL_${id}` } })),
-        },
-      })
-    const ADMIN_TOKEN = 'a-token-of-this-test-0123456789'
-    const environment = {
-      ...{ UPSTREAM_URL: upstream.url, KEY: OF_ENVIRONMENT, ADMIN_TOKEN },
-      ...{ SEAL_a: seals.a, SEAL_b: seals.b },
-    }
-    const files = configFiles({ 'store.json': text('a'), 'a.yaml': settings('store.json') })
-    const start = () => postern({ file: files('a.yaml'), environment })
-    const [one, other] = [await start(), await start()]
-    const admin = async (method: string, path: string, body: object) => {
-      const headers = { ...bearer(ADMIN_TOKEN), 'content-type': 'application/json' }
-      const init = { method, headers, body: JSON.stringify(body) }
-      return (await fetch(`${one.adminUrl}${path}`, init)).status
-    }
-    const editors = await directoryEditors(one.configuration, one.world, () => Promise.resolve())
-    const secret = await fillStore(editors)
-    const scope = 'fund.read target:b/STORED'
-    const ann = { client: 'tally', secret, username: 'ann', password: STORED_PASSWORD, scope }
-    const { access_token } = await issueToken({ authUrl: `http://127.0.0.1:${one.port}` }, ann)
-    const sentBy = async (node: StartedPostern) => {
-      upstream.requests.splice(0)
-      const target = '/api/1.0/b/STORED/fund-data/fund-list'
-      await send(node, { target, headers: bearer(access_token) })
-      return upstream.requests.map((request) => [request.target, ...(request.headers['x-key'] ?? [])])
-    }
-    const stored = async () => JSON.stringify(await one.world.store.find('directory_business', 'STORED'))
-
-    for (const key of [OF_STORE, OTHER]) {
-      const values = { db: 'x', key: { secret: key } }
-      expect(await admin('PATCH', '/businesses/STORED', { values })).toBe(200)
-      expect(await sentBy(other)).toEqual([['/x', key]])
-      expect(await sentBy(one)).toEqual([['/x', key]])
-      expect(await stored()).toContain('"seal":"a"')
-      expect(await stored()).not.toContain(key)
-    }
-
-    writeFileSync(files('store.json'), text('b', 'a'))
-    const env = { ...environment, POSTERN_CONFIG: files('a.yaml'), POSTERN_DATA: one.data }
-    const doctor = async () => (await runVerb(['keys', 'doctor'], { env })).stdout
-    expect(await doctor()).toContain('WARN STORED.key: sealed with the seal a, which is not the first.')
-    const rewrap = await runVerb(['keys', 'rewrap'], { env })
-    expect([rewrap.code, rewrap.stdout]).toEqual([0, expect.stringContaining('STORED.key: sealed with')])
-    expect(await stored()).toContain('"seal":"b"')
-    expect(await doctor()).not.toContain('sealed with')
-    writeFileSync(files('store.json'), text('b'))
-    for (const node of [one, other]) {
-      const headers = bearer(ADMIN_TOKEN)
-      const reloaded = await fetch(`${node.adminUrl}/reload`, { method: 'POST', headers })
-      expect([reloaded.status, await reloaded.text()]).toEqual([200, expect.any(String)])
-      await node.world.storedPlaces.readAll()
-      expect(await sentBy(node)).toEqual([['/x', OTHER]])
-    }
   })
 })

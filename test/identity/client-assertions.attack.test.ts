@@ -9,14 +9,10 @@ import {
   withSigner,
 } from '../support/client-assertions.ts'
 import { JWKS, startIssuerServer } from '../support/issuer-server.ts'
-import { openNode } from '../support/killed-postgres.ts'
-import { needing } from '../support/machine.ts'
 import { seriesOf } from '../support/metrics.ts'
-import { makeTables, sharedPostgres } from '../support/postgres.ts'
 import { send } from '../support/requests.ts'
 import { shared } from '../support/shared.ts'
 import { postern, type StartedPostern } from '../support/start-postern.ts'
-import { client as clientOf, ISSUER, requestToken } from '../support/identity-under-test.ts'
 
 const key = await makeClientKey('ES256', { kid: 'one' })
 
@@ -196,26 +192,6 @@ describe('T3.24 an assertion that is sent many times at once', () => {
     )
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
     expect(answers.filter(({ json }) => json.error === 'invalid_client')).toHaveLength(TIMES - 1)
-  })
-
-  it('T3.24 counts once over two nodes', needing('postgresql'), async () => {
-    const cluster = await sharedPostgres()
-    const schema = makeTables(cluster)
-    const clients = [
-      clientOf('acme-books', { authentication: ['private_key_jwt'], secretHashes: [], jwks: [key.jwk] }),
-    ]
-    const nodes = [
-      await openNode(cluster.url(), schema, { clients }),
-      await openNode(cluster.url(), schema, { clients }),
-    ] as const
-    const params = assertedBy(await assertion(key, { audience: ISSUER }))
-    const answers = await Promise.all(
-      Array.from({ length: 2 * TIMES }, (_, n) =>
-        requestToken(nodes[n % 2 === 0 ? 0 : 1].service, params, { authorization: '' }),
-      ),
-    )
-    for (const { store } of nodes) await store.close()
-    expect(answers.filter(({ json }) => json.error === 'invalid_client')).toHaveLength(2 * TIMES - 1)
   })
 })
 

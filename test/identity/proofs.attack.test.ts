@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { openNode } from '../support/killed-postgres.ts'
-import { needing } from '../support/machine.ts'
-import { makeTables, sharedPostgres } from '../support/postgres.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Prover, prover } from '../support/prover.ts'
 import { type RawResponse, sendRaw } from '../support/raw-http.ts'
 import { requestBytes } from '../support/requests.ts'
 import { startPostern, type StartedPostern } from '../support/start-postern.ts'
 import { basic } from '../support/tokens.ts'
-import { basic as unitBasic, ISSUER } from '../support/identity-under-test.ts'
 
 /** T3.23: whoever has a proof of somebody else, or his code or refresh token, and not the key. */
 
@@ -121,27 +117,5 @@ describe('T3.23 a refresh token in other hands', () => {
     const refresh = { grant_type: 'refresh_token', refresh_token }
     expect(errorOf(await ask(refresh))).toEqual(REFUSED)
     expect((await ask(refresh, proofOf(key))).status).toBe(200)
-  })
-})
-
-describe('T3.23 two nodes on a Postgres', needing('postgresql'), () => {
-  it('T3.23 of 20 requests with one proof at both, one gets a token', async () => {
-    const cluster = await sharedPostgres()
-    const schema = makeTables(cluster)
-    const nodes = [await openNode(cluster.url(), schema), await openNode(cluster.url(), schema)] as const
-    for (const { store } of nodes) onTestFinished(() => store.close())
-    const proof = prover().prove({ htm: 'POST', htu: `${ISSUER}/connect/token` })
-    const headers = {
-      'content-type': FORM['Content-Type'],
-      authorization: unitBasic('acme-books'),
-      dpop: proof,
-    }
-    const body = new URLSearchParams({ ...PASSWORD, scope: 'fund.read target:b/ACME' }).toString()
-    const answers = await Promise.all(
-      Array.from({ length: 20 }, (_, n) => nodes[n % 2 === 0 ? 0 : 1].service.send({ headers, body })),
-    )
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
-    const errors = answers.filter(({ status }) => status !== 200).map(({ json }) => json.error as string)
-    expect(new Set(errors)).toEqual(new Set(['invalid_dpop_proof']))
   })
 })

@@ -1,15 +1,10 @@
 import { createHash } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { openNode } from '../support/killed-postgres.ts'
-import { needing } from '../support/machine.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { postForm } from '../support/oauth.ts'
 import { Person, type Shown } from '../support/person.ts'
-import { makeTables, sharedPostgres } from '../support/postgres.ts'
 import { sendRaw } from '../support/raw-http.ts'
 import { requestBytes } from '../support/requests.ts'
 import { startPostern, type StartedPostern } from '../support/start-postern.ts'
-import { basic, formOf } from '../support/identity-under-test.ts'
-import { answerIn, UserAgent } from '../support/user-agent.ts'
 
 /** T6.2: who stands between client and service, or beside the person, with a pushed request (C6.2.1a). */
 
@@ -220,36 +215,5 @@ describe('T6.2 a pushed request that is large', () => {
     expect(await postern.world.store.countBy('pushed_request', { client: 'ledgerline' })).toBe(before)
     for (const bytes of [whole, inChunks])
       expect((await sendRaw(postern.port, bytes(formOfLength(16 * 1024)))).status).toBe(201)
-  })
-})
-
-describe('T6.2 two nodes that share a Postgres', needing('postgresql'), () => {
-  it('T6.2 C6.2.1a of 20 browsers that decide at once at both, one gets a code', async () => {
-    const cluster = await sharedPostgres()
-    const schema = makeTables(cluster)
-    const url = cluster.url('postern')
-    const [one, other] = [await openNode(url, schema), await openNode(url, schema)]
-    for (const { store } of [one, other]) onTestFinished(() => store.close())
-    const { json } = await one.service.send({
-      path: '/connect/par',
-      headers: {
-        'content-type': 'application/x-www-form-urlencoded',
-        authorization: basic('ledgerline'),
-      },
-      body: formOf(ASKED),
-    })
-    const waiting = []
-    for (let browser = 0; browser < 20; browser += 1) {
-      const agent = new UserAgent(browser % 2 === 0 ? one.service : other.service)
-      const login = await agent.get(`/connect/authorize?${referTo(json.request_uri as string)}`)
-      waiting.push({ agent, page: await agent.logIn(login) })
-    }
-    const seen = await Promise.all(
-      waiting.map(({ agent, page }) => agent.submit(page, { decision: 'allow' })),
-    )
-    const codes = seen.flatMap((answer) => answerIn(answer)['code'] ?? [])
-    expect(codes).toHaveLength(1)
-    expect(seen.filter(({ location }) => location !== undefined)).toHaveLength(1)
-    expect(await one.store.list('code')).toHaveLength(1)
   })
 })

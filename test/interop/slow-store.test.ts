@@ -1,54 +1,15 @@
 /** A store or a trail that answers slowly: the machine or its disk is busy. The deadlines are those that nobody has set. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
-import pg from 'pg'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { auditRecords } from '../support/audit-files.ts'
 import { spawnVerb } from '../support/command-line.ts'
 import { dataFolder } from '../support/data-folder.ts'
-import { needing } from '../support/machine.ts'
-import { startNodes } from '../support/nodes.ts'
-import { postForm } from '../support/oauth.ts'
-import { sharedPostgres } from '../support/postgres.ts'
-import { DEMO, ENDS_AT_ONCE, ROOT, spawnPostern, type SpawnedPostern } from '../support/spawn-postern.ts'
+import { expectPatience } from '../support/slow-writes.ts'
+import { DEMO, ENDS_AT_ONCE, ROOT, spawnPostern } from '../support/spawn-postern.ts'
 import { giveKey } from '../support/ready-key.ts'
 import { startStoreProcess } from '../support/store-process.ts'
 import { issueToken } from '../support/tokens.ts'
-
-/** Milliseconds for which no write is answered. */
-const SLOW = 3000
-
-interface Slow {
-  /** Begins when it resolves; no write is answered until `end`. */
-  readonly begin: () => Promise<{ readonly end: () => unknown }>
-}
-
-/** What is asked meanwhile: all of it is answered as ever, and only later. Calls do not wait. */
-async function expectPatience(postern: SpawnedPostern, { begin }: Slow): Promise<void> {
-  const login = () => issueToken(postern, { scope: 'openid offline_access business.fund.list target:b/ACME' })
-  const post = async (path: string, params: Record<string, string>): Promise<number> =>
-    (await postForm(postern, path, { params })).status
-  const refresh = (token = '') =>
-    post('/connect/token', { grant_type: 'refresh_token', refresh_token: token })
-  const [used, revoked] = [await login(), await login()]
-  const { end } = await begin()
-  let ended = false
-  const slow = [
-    login().then(() => 200),
-    refresh(used.refresh_token),
-    post('/connect/revocation', { token: revoked.refresh_token ?? '' }),
-  ].map(async (status) => ({ status: await status, waited: ended }))
-  const called = fetch(`${postern.baseUrl}/api/1.0/b/ACME/fund-data/fund-list`, {
-    headers: { Authorization: `Bearer ${used.access_token}` },
-  }).then(({ status }) => ({ status, waited: ended }))
-  expect(await called).toEqual({ status: 200, waited: false })
-  await delay(SLOW)
-  ended = true
-  await end()
-  expect(await Promise.all(slow)).toEqual(slow.map(() => ({ status: 200, waited: true })))
-  expect(await refresh(revoked.refresh_token)).toBe(400)
-}
 
 describe('T5.5 a store that takes 3 s makes logins, refreshes and revocations slow, and fails none', () => {
   it('in a file that another process has locked', async () => {
@@ -63,24 +24,6 @@ describe('T5.5 a store that takes 3 s makes logins, refreshes and revocations sl
         const holder = startStoreProcess('hold', join(postern.data, 'postern.sqlite'))
         await holder.line('held')
         return { end: () => holder.process.stdin?.write('release\n') }
-      },
-    })
-  })
-
-  it('in a Postgres whose tables another session has locked', needing('postgresql'), async () => {
-    const cluster = await sharedPostgres()
-    const started = await startNodes(cluster, { count: 1 })
-    onTestFinished(() => started.close())
-    const [node] = started.nodes
-    const client = new pg.Client({ connectionString: cluster.url() })
-    await client.connect()
-    onTestFinished(() => client.end())
-    await expectPatience(node!, {
-      begin: async () => {
-        const tables = ['record', 'feed'].map((table) => `${started.schema}.${table}`)
-        // As a disk that does not take commits: what is there is read all the same.
-        await client.query(`BEGIN; LOCK TABLE ${tables.join(', ')} IN EXCLUSIVE MODE`)
-        return { end: () => client.query('COMMIT') }
       },
     })
   })

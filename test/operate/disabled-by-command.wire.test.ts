@@ -8,10 +8,8 @@ import { recordsOf } from '../support/audit-files.ts'
 import { runVerb } from '../support/command-line.ts'
 import { configFiles } from '../support/config-files.ts'
 import { dataFolder } from '../support/data-folder.ts'
-import { needing } from '../support/machine.ts'
 import { postForm } from '../support/oauth.ts'
 import { bearer } from '../support/requests.ts'
-import { onStore, sharedStore } from '../support/shared-store.ts'
 import { shared } from '../support/shared.ts'
 import { DEMO, ROOT } from '../support/spawn-postern.ts'
 import { postern, type StartedPostern } from '../support/start-postern.ts'
@@ -200,25 +198,5 @@ describe('C11.5.1 C6.3.6 a client or user of the configuration that a command di
     const { command } = await served()
     const { code, stderr } = await command(['business', 'disable', 'ACME'])
     expect([code, stderr]).toEqual([1, expect.stringContaining('postern maintenance on --business ACME')])
-  })
-})
-
-describe('C11.5.1 C11.7 over several nodes', needing('postgresql'), () => {
-  it('C11.5.1 whoever is disabled at one node is refused by all within a second', async () => {
-    const store = await sharedStore()
-    const [one, other] = [
-      await postern({ config: 'demo.yaml', keeps: 'nothing', change: onStore(store) }),
-      await postern({ config: 'demo.yaml', keeps: 'nothing', change: onStore(store) }),
-    ]
-    const held = await issueToken(other, { scope: SCOPE })
-    const env = { POSTERN_DATA: one.data }
-    const order = (verb: string) =>
-      runVerb(['client', verb, 'acme-books', '--admin-url', one.adminUrl], { env })
-    expect(await order('disable')).toMatchObject({ code: 0 })
-    // The command ends when the change is in force everywhere.
-    expect((await login(other)).json.error).toBe('invalid_client')
-    expect(await call(other, held.access_token)).toBe(401)
-    expect(await order('enable')).toMatchObject({ code: 0 })
-    expect((await login(other)).status).toBe(200)
   })
 })

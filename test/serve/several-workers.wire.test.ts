@@ -18,7 +18,7 @@ import { shared } from '../support/shared.ts'
 import { startUpstream } from '../support/start-upstream.ts'
 import { fillStore, STORED_PASSWORD } from '../support/stored-records.ts'
 import { issueToken } from '../support/tokens.ts'
-import { openNotices, SETTINGS } from '../../src/serve/start/settings.ts'
+import { SETTINGS, STATE_PARTS } from '../../src/serve/start/settings.ts'
 
 const one = shared(() => operatedHere())
 const two = shared(async () => {
@@ -189,7 +189,7 @@ describe('C11.5.1 changes of places by another process', () => {
     })
     const state = await openState(configuration!, {
       measures: openMeasures(configuration!),
-      openNotices,
+      ...STATE_PARTS,
       ...{ clock: systemClock, recorder: new RelayRecorder(), audit: NO_TRAIL },
     })
     onTestFinished(() => state[Symbol.asyncDispose]())

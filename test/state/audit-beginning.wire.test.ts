@@ -18,13 +18,10 @@ import { chainHash, lineOf, readChains, segmentsOf } from '../support/audit-chai
 import { runVerb } from '../support/command-line.ts'
 import { configFiles } from '../support/config-files.ts'
 import { dataFolder } from '../support/data-folder.ts'
-import { needing } from '../support/machine.ts'
-import { placeOnPostgres } from '../support/place-on-postgres.ts'
 import { giveKey } from '../support/ready-key.ts'
 import { shared } from '../support/shared.ts'
 import { DEMO, WITHOUT_WAITS } from '../support/spawn-postern.ts'
 import { postern, startPostern, type StartedPostern } from '../support/start-postern.ts'
-import { startUpstream } from '../support/start-upstream.ts'
 
 const ON_DISK = `extends: ${DEMO}\n${WITHOUT_WAITS}\n`
 
@@ -69,7 +66,7 @@ async function begun() {
   return first
 }
 
-const nodeWith = (kind: string) => ({ store: { kind }, server: { listen: '127.0.0.1:0' } })
+const ON_SQLITE = { store: { kind: 'sqlite' }, server: { listen: '127.0.0.1:0' } }
 
 const readiness = async ({ adminUrl }: StartedPostern): Promise<string> =>
   (await fetch(`${adminUrl}/health/ready`)).text()
@@ -142,7 +139,7 @@ describe('T5.17 C12.4.5 the beginning of a trail', () => {
   it('C12.4.5 is no finding where the store is older than the trail: it remembers it from the next start on', async () => {
     const { data, folder, serve, verify } = await begun()
     const store = new DatabaseSync(join(data, 'postern.sqlite'))
-    const key = beginningKey(placeOfTrail(nodeWith('sqlite'), folder))
+    const key = beginningKey(placeOfTrail(ON_SQLITE, folder))
     const removed = store
       .prepare('DELETE FROM record WHERE kind = ? AND key = ?')
       .run(BEGINNING_KIND, escapedKey(key))
@@ -167,26 +164,6 @@ describe('T5.17 C12.4.5 the beginning of a trail', () => {
       stdout: expect.stringContaining('it begins as the store remembers') as string,
     })
   })
-
-  it(
-    'C12.4.5 is remembered by a store that nodes share, for the host; where that remembers nothing it is not anchored',
-    needing('postgresql'),
-    async () => {
-      const upstream = await startUpstream()
-      const node = await placeOnPostgres({ environment: { UPSTREAM_URL: upstream.url, POSTERN_PORT: '0' } })
-      expect((await node.run('migrate')).code).toBe(0)
-      const service = await node.serve()
-      expect(await readiness(service)).not.toContain('audit trail')
-      expect(await node.run('audit verify')).toMatchObject({
-        code: 0,
-        stdout: expect.stringContaining('it begins as the store remembers') as string,
-      })
-      const [value] = (await (await node.store()).list(BEGINNING_KIND)).map((entry) => entry.value)
-      expect(value).toMatchObject(placeOfTrail(nodeWith('postgres'), join(node.data, 'audit')))
-      node.sql(`UPDATE SCHEMA.record SET value = '{}' WHERE kind = '${BEGINNING_KIND}'`)
-      expect((await node.run('audit verify')).stdout).toContain('its beginning is not anchored')
-    },
-  )
 
   it('C12.4.5 is not anchored with a store in memory', async () => {
     const { serve, verify } = await place(

@@ -3,26 +3,20 @@ import { copyFileSync, cpSync, readFileSync, rmSync, writeFileSync } from 'node:
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from 'vitest'
-import { systemClock } from '../../src/base/kernel/clock.ts'
-import { openStore } from '../../src/state/stores/open-store.ts'
 import { sqliteFile } from '../../src/state/stores/schema.ts'
 import { recordsOf } from '../support/audit-files.ts'
 import { runVerb } from '../support/command-line.ts'
 import { dataFolder } from '../support/data-folder.ts'
 import { eventually } from '../support/eventually.ts'
-import { needing } from '../support/machine.ts'
 import { postForm } from '../support/oauth.ts'
-import { query, sharedPostgres } from '../support/postgres.ts'
 import { bearer } from '../support/requests.ts'
 import { shared } from '../support/shared.ts'
-import { sharedStore } from '../support/shared-store.ts'
 import { DEMO } from '../support/spawn-postern.ts'
 import { postern, type StartedPostern } from '../support/start-postern.ts'
 import { issueToken } from '../support/tokens.ts'
 
 const MINUTE = 60_000
 const SCOPE = 'openid offline_access business.fund.list target:b/ACME'
-const SOON = { timeout: 30_000, interval: 50 }
 
 const refresh = (service: StartedPostern, refresh_token: string) =>
   postForm(service, '/connect/token', { params: { grant_type: 'refresh_token', refresh_token } })
@@ -41,11 +35,6 @@ const degraded = async ({ adminUrl }: StartedPostern): Promise<unknown> => {
   const response = await fetch(`${adminUrl}/health/ready`)
   expect(response.status).toBe(200)
   return ((await response.json()) as { degraded: unknown }).degraded
-}
-
-const OLDER = {
-  name: 'store',
-  reason: expect.stringMatching(/older than what this node has seen.*`postern store accept --contents`/),
 }
 
 describe('T3.17 all that was given before', () => {
@@ -174,178 +163,3 @@ describe('T3.17 C11.7.3 a store of this machine that was put back', () => {
     expect(await degraded(await start())).toEqual([])
   })
 })
-
-/** Nodes of a store that can be put back by so many milliseconds, as by a backup. */
-async function restorable() {
-  const store = await sharedStore()
-  const cluster = await sharedPostgres()
-  const node = (data: string) =>
-    postern({ data, keeps: 'store', change: (configuration) => ({ ...configuration, store }) })
-  /** Another node has made a change before. */
-  const changeBefore = async (expiresAt?: number): Promise<void> => {
-    const elsewhere = await openStore(store, await dataFolder(), systemClock)
-    await elsewhere.append('topic', {}, { expiresAt: expiresAt ?? Date.now() + 24 * 60 * MINUTE })
-    await elsewhere.close()
-    backdate(6 * MINUTE)
-  }
-  const restore = (ms: number): void => {
-    query(cluster, `UPDATE ${store.schema}.feed SET last = last - ${ms}, mark = 'restored'`)
-    query(
-      cluster,
-      `DELETE FROM ${store.schema}.change WHERE sequence > (SELECT last FROM ${store.schema}.feed)`,
-    )
-  }
-  /** A backup without a change was restored, and another node has made one before anybody looked. */
-  const restoreAndChange = (): void => {
-    query(
-      cluster,
-      `DELETE FROM ${store.schema}.change; UPDATE ${store.schema}.feed SET last = last + 1000, mark = 'new'`,
-    )
-  }
-  /** What there is ends within moments, so that others may have purged it. */
-  const endAll = (): void =>
-    void query(cluster, `UPDATE ${store.schema}.change SET expires_at = ${Date.now() + 30_000}`)
-  /** All changes so far were made so many milliseconds earlier. */
-  const backdate = (ms: number): void => {
-    query(cluster, `UPDATE ${store.schema}.change SET sequence = sequence - ${ms}`)
-    query(cluster, `UPDATE ${store.schema}.feed SET last = last - ${ms}`)
-  }
-  const nodesInDoubt = (): string =>
-    query(cluster, `SELECT count(*) FROM ${store.schema}.node WHERE facts LIKE '%"contentsDoubted":true%'`)
-  const newest = (): number => Number(query(cluster, `SELECT last FROM ${store.schema}.feed`))
-  /** A node revokes a client's tokens, six minutes ago, and ends. */
-  const revoke = async (): Promise<void> => {
-    const service = await node(await dataFolder())
-    await issueToken(service, { scope: SCOPE })
-    await service.world.tokenRevoker.end({ client: 'acme-books' })
-    await service.close()
-    backdate(6 * MINUTE)
-  }
-  return { node, restore, restoreAndChange, changeBefore, revoke, endAll, newest, nodesInDoubt }
-}
-
-describe(
-  'T3.17 C11.7.3 a shared store that is older than what a node has seen',
-  needing('postgresql'),
-  () => {
-    it('C11.7.3 issues no token until it is accepted, and data calls go on', async () => {
-      const { node, restore, changeBefore, newest } = await restorable()
-      const data = await dataFolder()
-      await changeBefore()
-      const service = await node(data)
-      const { access_token, refresh_token = '' } = await issueToken(service, { scope: SCOPE })
-      await service.world.feed.append('topic', {})
-      const before = newest()
-      restore(7 * MINUTE)
-      await eventually(async () => expect(await degraded(service)).toEqual([OLDER]))
-      const refused = await refresh(service, refresh_token)
-      expect([refused.status, refused.json.error]).toEqual([503, 'temporarily_unavailable'])
-      expect(await call(service, access_token)).toBe(200)
-      expect(await order(service, data, 'store', 'accept', '--contents')).toMatchObject({ code: 0 })
-      await eventually(async () => expect(await degraded(service)).toEqual([]))
-      await eventually(async () => expect((await refresh(service, refresh_token)).status).toBe(200))
-      expect(newest()).toBeGreaterThan(before)
-    })
-
-    it('C11.7.3 is doubted also where what it lacks has ended meanwhile, but for the last moments', async () => {
-      const { node, restore, changeBefore } = await restorable()
-      // As what tells that a record of the directory has changed, which nobody needs for long.
-      await changeBefore(Date.now() - 1)
-      const service = await node(await dataFolder())
-      await service.world.feed.append('topic', {})
-      restore(7 * MINUTE)
-      await eventually(async () => expect(await degraded(service)).toEqual([OLDER]))
-    })
-
-    it('C11.7.3 is doubted where old revocations are missing, though another node has changed something since', async () => {
-      const { node, revoke, restoreAndChange } = await restorable()
-      await revoke()
-      const service = await node(await dataFolder())
-      await service.world.feed.append('topic', {})
-      restoreAndChange()
-      await eventually(async () => expect(await degraded(service)).toEqual([OLDER]))
-    })
-
-    it('C11.7.3 is not doubted where what is missing had only ended', async () => {
-      const { node, revoke, endAll, restoreAndChange } = await restorable()
-      await revoke()
-      endAll()
-      const service = await node(await dataFolder())
-      await service.world.feed.append('topic', {})
-      restoreAndChange()
-      await expect
-        .poll(() => service.log().some(({ event }) => event === 'change_feed.restarted'), SOON)
-        .toBe(true)
-      expect(await degraded(service)).toEqual([])
-    })
-
-    it('C11.7.3 is not doubted by a running node that knows what is missing, where that is younger than five minutes', async () => {
-      const { node, restore } = await restorable()
-      const service = await node(await dataFolder())
-      await service.world.feed.append('topic', {})
-      restore(60 * MINUTE)
-      await expect
-        .poll(() => service.log().some(({ event }) => event === 'change_feed.restarted'), SOON)
-        .toBe(true)
-      expect(await degraded(service)).toEqual([])
-      expect((await issueToken(service, { scope: SCOPE })).access_token).not.toBe('')
-    })
-
-    it('C11.7.3 is noticed by a node that starts on its data folder, and accepted by one that remembers nothing', async () => {
-      const { node, restore } = await restorable()
-      const data = await dataFolder()
-      const first = await node(data)
-      await first.world.feed.append('topic', {})
-      await first.close()
-      restore(6 * MINUTE)
-      const fresh = await node(await dataFolder())
-      const { refresh_token = '' } = await issueToken(fresh, { scope: SCOPE })
-      const again = await node(data)
-      expect(await degraded(again)).toEqual([OLDER])
-      expect((await refresh(again, refresh_token)).status).toBe(503)
-      expect((await refresh(fresh, refresh_token)).status).toBe(200)
-      await again.close()
-      const later = await node(data)
-      expect(await degraded(later)).toEqual([OLDER])
-      // As the page on nodes says: first all that was given is ended, then tokens are issued again.
-      expect(await order(later, data, 'revoke', '--before', 'now')).toMatchObject({ code: 0 })
-      expect(await order(later, data, 'store', 'accept', '--contents')).toMatchObject({ code: 0 })
-      await eventually(async () => expect(await degraded(later)).toEqual([]))
-      expect((await refresh(later, refresh_token)).json.error).toBe('invalid_grant')
-      expect((await issueToken(later, { scope: SCOPE })).access_token).not.toBe('')
-    })
-
-    it('C11.7.3 is doubted by a node that starts later, though something was changed meanwhile at one that doubts it', async () => {
-      const { node, restore, nodesInDoubt } = await restorable()
-      const [data, other] = [await dataFolder(), await dataFolder()]
-      const before = await node(data)
-      await before.world.feed.append('topic', {})
-      await before.close()
-      // What a second node would remember that has seen the same.
-      cpSync(data, other, { recursive: true })
-      restore(6 * MINUTE)
-      const first = await node(data)
-      expect(await degraded(first)).toEqual([OLDER])
-      await first.world.feed.append('topic', {})
-      await expect.poll(nodesInDoubt, SOON).toBe('1')
-      const second = await node(other)
-      expect(await degraded(second)).toEqual([OLDER])
-      expect(await order(first, data, 'store', 'accept', '--contents')).toMatchObject({ code: 0 })
-      for (const each of [first, second])
-        await eventually(async () => expect(await degraded(each)).toEqual([]))
-    })
-
-    it('C11.7.3 by up to five minutes is one that a failover has left: nothing has to be accepted', async () => {
-      const { node, restore } = await restorable()
-      const data = await dataFolder()
-      const service = await node(data)
-      const { refresh_token = '' } = await issueToken(service, { scope: SCOPE })
-      await service.world.feed.append('topic', {})
-      restore(4 * MINUTE)
-      await service.world.feed.refresh()
-      expect(await degraded(service)).toEqual([])
-      await eventually(async () => expect((await refresh(service, refresh_token)).status).toBe(200))
-      expect(await order(service, data, 'store', 'accept', '--contents')).toMatchObject({ code: 1 })
-    })
-  },
-)

@@ -1,4 +1,4 @@
-import type { RateUsage } from '../../src/base/contracts/calls/admission.ts'
+import type { OpenSharedRates, RateUsage } from '../../src/base/contracts/calls/admission.ts'
 import { compileLoad, type LoadConfig } from '../../src/gateway/limits/schema.ts'
 import { LoadGuard } from '../../src/gateway/limits/load-guard.ts'
 import { movableClock, type MovableClock } from './movable-clock.ts'
@@ -26,13 +26,15 @@ export function makeGuard(
     workers = 1,
     backends = 1,
     clock = movableClock(),
-  }: { workers?: number; backends?: number; clock?: MovableClock } = {},
+    openRates,
+  }: { workers?: number; backends?: number; clock?: MovableClock; openRates?: OpenSharedRates } = {},
 ): TestGuard {
   const told: RateUsage[] = []
   const notes: string[] = []
   const guard = new LoadGuard(compileLoad({ ...LOAD_DEFAULTS, ...load }, workers, backends), {
     clock,
     workers,
+    openRates,
     sendUsage: (spending) => told.push(spending),
     note: (_level, event) => notes.push(event),
   })

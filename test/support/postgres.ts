@@ -13,12 +13,8 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
 import { onTestFinished } from 'vitest'
-import {
-  planPostgres,
-  type PostgresConfig,
-  type PostgresPlan,
-} from '../../src/state/stores/postgres/connection-schema.ts'
-import { foundations, makeSchema, tables } from '../../src/state/stores/postgres/migrations.ts'
+import { planPostgres, type PostgresConfig, type PostgresPlan } from '../../src/extensions/postgres/schema.ts'
+import { foundations, makeSchema, tables } from '../../src/extensions/postgres/migrations.ts'
 import { freePort } from './free-port.ts'
 import { postgresPrograms } from './postgres-programs.ts'
 import { SHARED_POSTGRES } from './temporary-files.ts'

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { isShared } from '../../src/base/contracts/records/store.ts'
 import { startPostern as start, type Running } from '../../src/serve/start/service.ts'
 import type { Configuration } from '../../src/operate/settings/configuration.ts'
 import { isSidecar } from '../../src/identity/keys/issuers/issuers-schema.ts'
@@ -87,7 +88,7 @@ export async function startPostern(options: StartOptions = {}): Promise<StartedP
     environment,
     ...(options.file !== undefined && { source: { file: options.file, files } }),
     // All that reads its store is in this process, and follows at once; a database may have other nodes.
-    ...(configuration.store.kind !== 'postgres' && { pause: () => Promise.resolve() }),
+    ...(!isShared(configuration.store) && { pause: () => Promise.resolve() }),
     logDestination: { write: (line: string) => void lines.push(line) },
   })
   anewForEachTest(() => forgetRecords({ data, world: running.worker!.dependencies }))

@@ -167,7 +167,8 @@ async function rememberedOf({ configuration, plan }: AuditedConfiguration): Prom
   const { store, data } = configuration
   if (isSidecar(configuration) || store.kind === 'memory') return { unknown: 'the store is in memory' }
   try {
-    const found = await readStoredRecords(store, data, [BEGINNING_KIND])
+    const named = { config: store, data, kinds: SETTINGS.added.stores }
+    const found = await readStoredRecords(named, [BEGINNING_KIND])
     const values = found?.records[BEGINNING_KIND] ?? []
     const known = await rememberedTrails(values, placeOfTrail(configuration, plan.folder), configuration)
     return known.beginning === undefined

@@ -32,28 +32,26 @@ function copy({ data, trail, file, json }: Copy, terminal: Terminal): number {
   return EXIT.done
 }
 
-const IN_POSTGRES =
-  'the store is a Postgres database: back it up with `pg_dump`, or by what your provider offers. Its keys are in it, sealed: keep store.seal apart from the copy.'
-
 /** `postern backup FILE [--config FILE]`: copies the store, also while it is in use. */
 export const backupCommand = commandOf(BACKUP, {
   '': ({ positionals: [file = ''], values }, terminal) => {
     const path = configurationFile(values.config, terminal)
     const { configuration, problems } = SETTINGS.read(path, terminal.env)
-    if (configuration?.store.kind === 'postgres') {
-      terminal.stderr.write(`postern: ${IN_POSTGRES}\n`)
+    if (configuration?.store === undefined) {
+      writeReport(path, problems, terminal)
       return EXIT.refused
     }
-    if (configuration) {
-      const act = { event: 'store.backed_up', file: resolve(file) } as const
-      const order = { configuration, options: values, terminal, opensData: true }
-      const { data } = configuration
-      const plan = planAudit(configuration)
-      const trail = plan && resolve(plan.folder)
-      const work = (): number => copy({ data, trail, file, json: values.json === true }, terminal)
-      return recorded(order, act, () => orTellTrouble([StoreError], work, terminal))
+    const shared = SETTINGS.added.stores.get(configuration.store.kind)
+    if (shared !== undefined) {
+      terminal.stderr.write(`postern: ${shared.backup}\n`)
+      return EXIT.refused
     }
-    writeReport(path, problems, terminal)
-    return EXIT.refused
+    const act = { event: 'store.backed_up', file: resolve(file) } as const
+    const order = { configuration, options: values, terminal, opensData: true }
+    const { data } = configuration
+    const plan = planAudit(configuration)
+    const trail = plan && resolve(plan.folder)
+    const work = (): number => copy({ data, trail, file, json: values.json === true }, terminal)
+    return recorded(order, act, () => orTellTrouble([StoreError], work, terminal))
   },
 })

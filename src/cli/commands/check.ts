@@ -39,12 +39,12 @@ export const checkCommand = commandOf(CHECK, {
 /** Findings of an attempt to connect to the store. */
 async function tryStore(file: string, terminal: Terminal): Promise<readonly Diagnosis[]> {
   const { configuration } = loadConfiguration(SETTINGS, file, terminal.env)
-  if (configuration?.store.kind !== 'postgres')
+  const kind = configuration && SETTINGS.added.stores.get(configuration.store.kind)
+  if (configuration === undefined || kind === undefined)
     return [fine('The store is of this machine alone: there is nothing to connect to')]
-  const { diagnose } = await import('../../state/stores/postgres/diagnose.ts')
   const workers = countWorkers(configuration.workers)
   // With several workers, the process that supervises them has connections too.
-  return diagnose(configuration.store, workers === 1 ? 1 : workers + 1)
+  return kind.diagnose(configuration.store, workers === 1 ? 1 : workers + 1)
 }
 
 function writeChecked(file: string, problems: Problems, terminal: Terminal): void {

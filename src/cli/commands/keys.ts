@@ -96,7 +96,7 @@ const onKeys =
       return EXIT.refused
     }
     const work = async (): Promise<number> => {
-      await using keys = await OpenedKeys.open(configuration, reads)
+      await using keys = await OpenedKeys.open(configuration, reads, SETTINGS.added.stores)
       return await action({ options, configuration, keys, terminal })
     }
     return orTellTrouble([KeyError, StoreError, Fault], work, terminal)

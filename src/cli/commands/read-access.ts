@@ -34,8 +34,9 @@ export async function readStoredPeople(
 ): Promise<StoredRecords> {
   for (const configuration of configurations) {
     if (isSidecar(configuration)) continue
-    const { store, data } = configuration
-    const found = await readStoredRecords(store, data, [...STORED_KINDS, ...MARK_KINDS])
+    const { store: config, data } = configuration
+    const named = { config, data, kinds: SETTINGS.added.stores }
+    const found = await readStoredRecords(named, [...STORED_KINDS, ...MARK_KINDS])
     if (found === undefined) continue
     const { place, records } = found
     const stored = readStored((kind) => records[kind], marksIn(records))

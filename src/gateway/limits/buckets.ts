@@ -1,20 +1,14 @@
-import type { Tallies } from '../../base/contracts/calls/admission.ts'
+import type { BucketRate, BucketUse, Tallies } from '../../base/contracts/calls/admission.ts'
 
 interface Bucket {
   readonly key: string
-  rate: Rate
+  rate: BucketRate
   /** Calls left, as of `at`. Below 0 if several workers let in the same last calls: then the client waits longer. */
   tokens: number
   /** When `tokens` was right, in monotonic milliseconds. */
   at: number
   /** Calls let in here that the other workers do not know of yet. */
   unreported: number
-}
-
-export interface Usage {
-  readonly key: string
-  readonly rate: Rate
-  readonly count: number
 }
 
 /** One call. A sum of fractions may miss 1 by a rounding error. */
@@ -51,7 +45,7 @@ export class Buckets {
    * @returns the calls that are left, 0 or more; if there was none, minus the milliseconds until there is one
    * @param now milliseconds, monotonic
    */
-  take(key: string, rate: Rate, now: number): number {
+  take(key: string, rate: BucketRate, now: number): number {
     const bucket = this.#filled(key, rate, now)
     if (bucket.tokens < ONE) return waitOf(bucket.tokens, rate)
     bucket.tokens -= 1
@@ -63,14 +57,14 @@ export class Buckets {
   }
 
   /** What `take` would answer. Takes nothing, and opens no bucket. */
-  peek(key: string, rate: Rate, now: number): number {
+  peek(key: string, rate: BucketRate, now: number): number {
     const bucket = this.#buckets.get(key)
     const tokens = bucket === undefined ? rate.burst : tokensOf(bucket, rate, now)
     return tokens < ONE ? waitOf(tokens, rate) : tokens - 1
   }
 
   /** Takes out calls that other workers let in. */
-  charge(key: string, rate: Rate, count: number, now: number): void {
+  charge(key: string, rate: BucketRate, count: number, now: number): void {
     this.#filled(key, rate, now).tokens -= count
   }
 
@@ -78,14 +72,14 @@ export class Buckets {
    * The calls that were let in here since the last time, for the other workers.
    * @param least calls: keys with no more than that are left out, and never reported
    */
-  takeUnreported(least: (rate: Rate) => number): Tallies {
+  takeUnreported(least: (rate: BucketRate) => number): Tallies {
     const usage = this.takeUsage(least)
     return { keys: usage.map(({ key }) => key), counts: usage.map(({ count }) => count) }
   }
 
   /** The same with the rates, for a budget that knows none. */
-  takeUsage(least: (rate: Rate) => number): readonly Usage[] {
-    const usage: Usage[] = []
+  takeUsage(least: (rate: BucketRate) => number): readonly BucketUse[] {
+    const usage: BucketUse[] = []
     for (const bucket of this.#unreported ?? []) {
       const { key, rate, unreported: count } = bucket
       if (count > least(rate)) usage.push({ key, rate, count })
@@ -119,7 +113,7 @@ export class Buckets {
     return undefined
   }
 
-  #filled(key: string, rate: Rate, now: number): Bucket {
+  #filled(key: string, rate: BucketRate, now: number): Bucket {
     const bucket = this.#buckets.get(key)
     if (bucket === undefined) return this.#open(key, rate, now)
     bucket.tokens = tokensOf(bucket, rate, now)
@@ -128,7 +122,7 @@ export class Buckets {
     return bucket
   }
 
-  #open(key: string, rate: Rate, now: number): Bucket {
+  #open(key: string, rate: BucketRate, now: number): Bucket {
     if (this.#buckets.size >= this.#most) this.#makeRoom(now)
     const bucket = { key, rate, tokens: rate.burst, at: now, unreported: 0 }
     this.#buckets.set(key, bucket)
@@ -147,23 +141,19 @@ export class Buckets {
   }
 }
 
-function tokensOf({ tokens, at }: Bucket, rate: Rate, now: number): number {
+function tokensOf({ tokens, at }: Bucket, rate: BucketRate, now: number): number {
   const filled = tokens + (now - at) * rate.perMs
   return filled > rate.burst ? rate.burst : filled
 }
 
 /** Minus the milliseconds until there is a call. */
-const waitOf = (tokens: number, rate: Rate): number => (tokens - 1) / rate.perMs
+const waitOf = (tokens: number, rate: BucketRate): number => (tokens - 1) / rate.perMs
 
 /** The part of a bucket that is missing, 0 to 1 and more. A bucket with 0 may be forgotten. */
 const missingOf = ({ tokens, at, rate }: Bucket, now: number): number =>
   Math.max(0, rate.burst - tokens - (now - at) * rate.perMs) / rate.burst
 
-export interface Rate {
-  /** Calls per millisecond. */
-  readonly perMs: number
-  /** Calls at once, after a rest. */
-  readonly burst: number
+export interface Rate extends BucketRate {
   /** Calls in one window, as configured. */
   readonly requests: number
   /** `RateLimit-Policy`, ready to send. */

@@ -2,12 +2,13 @@ import type {
   Admission,
   AdmissionPreview,
   BackendPreview,
-  Budgets,
   EarlyAdmission,
   EarlyPreview,
+  OpenSharedRates,
   RateLeft,
   RateUsage,
   Release,
+  SharedRates,
   Tallies,
   Use,
   AdmissionVerdict,
@@ -20,7 +21,6 @@ import { networkOf } from '../../base/http/head/addresses.ts'
 import type { Clock } from '../../base/kernel/clock.ts'
 import { Fault } from '../../base/kernel/faults.ts'
 import { Buckets, type Rate, rateHeaders } from './buckets.ts'
-import { BudgetExchange, LeasedBuckets } from './leased-buckets.ts'
 import type { ClientLimits, CompiledLoad } from './schema.ts'
 
 interface LoadGuardParts {
@@ -31,10 +31,10 @@ interface LoadGuardParts {
   readonly sendUsage: (usage: RateUsage) => void
   readonly note: Recorder['note']
   /**
-   * The budgets of rates that several nodes share. Then each process has a part of them of its own, and `sendUsage` is not
+   * Opens the rates that several nodes share. Then each process has a part of them of its own, and `sendUsage` is not
    * called.
    */
-  readonly budgets?: Budgets | undefined
+  readonly openRates?: OpenSharedRates | undefined
 }
 
 /** How often `Shedding.tick` is to be called, in milliseconds. If it is called later, the difference is the loop's delay. */
@@ -54,8 +54,8 @@ const RETRY_AFTER = { inFlight: 1, overloaded: 5 }
 /** Limits what this process lets in (C4.5). A reload changes its limits; what was counted stays. */
 export class LoadGuard implements Admission, EarlyAdmission {
   readonly #parts: LoadGuardParts
-  readonly #clients: Buckets | LeasedBuckets
-  readonly #exchange: BudgetExchange | undefined
+  readonly #clients: Buckets | SharedRates['clients']
+  readonly #shared: SharedRates | undefined
   readonly #addresses: Buckets
   readonly #clientCalls = new InFlight()
   /** Calls in flight by the backend's name: those of the configuration, few and known. */
@@ -66,13 +66,13 @@ export class LoadGuard implements Admission, EarlyAdmission {
   #timer: NodeJS.Timeout | undefined
 
   constructor(load: CompiledLoad, parts: LoadGuardParts) {
-    const { workers, budgets } = parts
-    const shared = workers > 1 || budgets !== undefined
+    const { workers, openRates } = parts
+    const shared = workers > 1 || openRates !== undefined
     this.#parts = parts
-    this.#addresses = new Buckets(MOST_KEYS, shared)
-    const leased = budgets && new LeasedBuckets(MOST_KEYS, load.share)
-    this.#clients = leased ?? new Buckets(MOST_KEYS, shared)
-    this.#exchange = leased && new BudgetExchange(budgets, leased, this.#addresses, () => this.#now())
+    const addresses = new Buckets(MOST_KEYS, shared)
+    this.#addresses = addresses
+    this.#shared = openRates?.({ most: MOST_KEYS, share: load.share, addresses, now: () => this.#now() })
+    this.#clients = this.#shared?.clients ?? new Buckets(MOST_KEYS, shared)
     this.#load = load
     this.configure(load)
   }
@@ -80,12 +80,12 @@ export class LoadGuard implements Admission, EarlyAdmission {
   configure(load: CompiledLoad): void {
     this.#load = load
     this.#shedding.threshold = load.sheddingDelay
-    if (this.#clients instanceof LeasedBuckets) this.#clients.share = load.share
+    if (this.#shared !== undefined) this.#shared.clients.share = load.share
   }
 
   /** Processes that are alive on all nodes that share the rates, this one included. */
   set processes(count: number) {
-    if (this.#exchange !== undefined) this.#exchange.processes = count
+    if (this.#shared !== undefined) this.#shared.exchange.processes = count
   }
 
   start(): void {
@@ -218,7 +218,7 @@ export class LoadGuard implements Admission, EarlyAdmission {
     this.#clients.sweep(SWEPT_PER_TICK, now)
     this.#addresses.sweep(SWEPT_PER_TICK, now)
     this.#ticks += 1
-    if (this.#exchange !== undefined) this.#exchange.tick()
+    if (this.#shared !== undefined) this.#shared.exchange.tick()
     else if (this.#parts.workers > 1 && this.#ticks % TICKS_PER_EXCHANGE === 0) this.#sendUsage()
   }
 
@@ -236,7 +236,7 @@ export class LoadGuard implements Admission, EarlyAdmission {
     const clients = this.#clients.takeUnreported(() => 0)
     // Anybody can use many addresses: only those above a worker's part of their rate are sent.
     const part = EXCHANGE_MS / this.#parts.workers
-    const addresses = this.#addresses.takeUnreported((rate: Rate) => rate.perMs * part)
+    const addresses = this.#addresses.takeUnreported((rate) => rate.perMs * part)
     if (clients.keys.length + addresses.keys.length > 0) this.#parts.sendUsage({ clients, addresses })
   }
 

@@ -2,11 +2,23 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { AttemptLimiter, AttemptStanding, GuessingKey } from '../../base/contracts/people/lockouts.ts'
 import { timerMs } from '../../base/kernel/clock.ts'
 import { Fault } from '../../base/kernel/faults.ts'
+import { DAY_MS } from '../../base/kernel/units.ts'
 
 export type Timer = (ms: number) => Promise<void>
 
 /** An attempt whose turn had lapsed is made again. */
 const TRIES = 3
+
+/** How long an attempt waits for its turn, without the delay of failures, and for each answer of a store that nodes share, in milliseconds. */
+export const TURN_WITHIN = 2000
+/** Failures of an account over all networks are kept for a day, because an attacker may be patient. */
+export const ACCOUNT_FORGET_MS = DAY_MS
+
+export const noTurn = (): Fault =>
+  new Fault('identity_unavailable', {
+    detail: `no turn for the attempt within ${TURN_WITHIN} ms: another one of the user is under way`,
+    retryAfter: 1,
+  })
 
 export const systemTimer: Timer = (ms) => delay(timerMs(ms), undefined, { ref: false })
 

@@ -3,10 +3,13 @@ import type { AuditEntry, AuditTrail } from '../../base/contracts/records/audit.
 import type {
   AttemptLimiter,
   AttemptStanding,
+  Delays,
+  EndTurn,
   GuessingKey,
   Lockout,
   LockoutFilter,
-  LockoutTurns,
+  OpenSharedTurns,
+  SharedTurns,
   Turn,
 } from '../../base/contracts/people/lockouts.ts'
 import { networkOf } from '../../base/http/head/addresses.ts'
@@ -14,20 +17,13 @@ import { after, type Clock } from '../../base/kernel/clock.ts'
 import { Fault } from '../../base/kernel/faults.ts'
 import type { GuessingConfig } from '../dependencies/schema.ts'
 import { FailureTable, type Tally } from './failures.ts'
-import { OneAtATime, systemTimer, type Timer } from './guessing.ts'
-import { ACCOUNT_FORGET_MS, type EndTurn, noTurn, SharedTurns, TURN_WITHIN } from './shared-turns.ts'
+import { ACCOUNT_FORGET_MS, noTurn, OneAtATime, systemTimer, type Timer, TURN_WITHIN } from './guessing.ts'
 
 /** Most entries of each table. All five tables together take about 40 MB if they are full. */
 const REMEMBERED = 20_000
 
 /** Longest name that is kept whole. Of a longer one, its beginning and its hash are kept. */
 const LONGEST_NAME = 128
-
-interface Delays {
-  readonly free: number
-  readonly delay: number
-  readonly longest: number
-}
 
 /** The delay after that many failures, in milliseconds: 0 at first, then `delay`, doubled with each failure up to `longest`. */
 const delayAfter = (failures: number, { free, delay, longest }: Delays): number =>
@@ -88,8 +84,8 @@ export class LocalLockouts implements AttemptLimiter {
   }
 
   /** From now on attempts of other nodes count too. */
-  share(turns: LockoutTurns): void {
-    this.#shared = new SharedTurns(turns, this.#timer, this.#clock)
+  share(open: OpenSharedTurns): void {
+    this.#shared = open(this.#timer, this.#clock)
   }
 
   configure(rules: GuessingConfig): void {

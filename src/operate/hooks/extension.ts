@@ -5,6 +5,7 @@ import type { FindOpaqueTokens } from '../../identity/keys/issuers/opaque-tokens
 import type { MakeEndpoints } from '../../identity/steps/added-endpoints.ts'
 import type { Configuration } from '../settings/configuration.ts'
 import type { AddedSettings } from '../settings/settings.ts'
+import type { AddedCommand } from './added-command.ts'
 import type { FirstConfigurationSource } from './first-configuration.ts'
 
 /** The facts about the API that an extension may tell clients. */
@@ -23,6 +24,8 @@ export type EndpointsOfApi = (api: PublishedApi) => MakeEndpoints
 export interface Extension {
   /** A source of the configuration that `postern init` writes (C10). */
   readonly firstConfiguration?: FirstConfigurationSource
+  /** Commands, by name. */
+  readonly commands?: Readonly<Record<string, AddedCommand>>
   /** Keys of the configuration. */
   readonly settings?: AddedSettings
   /** Endpoints at `{auth_url}` (C6). Undefined where a configuration has none of them. */

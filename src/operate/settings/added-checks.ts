@@ -4,6 +4,7 @@ import type { AddedBackends } from '../../gateway/backends/kinds.ts'
 import type { Directory } from '../../identity/directory/records/compile.ts'
 import type { ClientForm } from '../../identity/directory/records/schema.ts'
 import type { Configuration } from './configuration.ts'
+import type { SharedStoreKinds } from './shared-stores.ts'
 
 /** @typeParam Section sections of the top level; an extension has its own too */
 export interface ConfigurationCheck<Section extends string = keyof Configuration> {
@@ -18,6 +19,7 @@ export interface ConfigurationCheck<Section extends string = keyof Configuration
 export interface Shared {
   readonly unreadable: ReadonlySet<unknown>
   readonly addedBackends: AddedBackends
+  readonly addedStores: SharedStoreKinds
   /** The compiled directory; the first call reports its problems. */
   readonly directory: () => Promise<Directory>
 }
@@ -31,4 +33,6 @@ export interface AddedChecks {
   /** Checks open backends of these kinds. */
   readonly backends: AddedBackends
   readonly clientForm: ClientForm
+  /** The kinds of stores that several nodes share. */
+  readonly stores: SharedStoreKinds
 }

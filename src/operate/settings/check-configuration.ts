@@ -18,11 +18,12 @@ import {
   issuerNames,
   requireAddressOfProofs,
 } from '../../identity/keys/issuers/issuers-schema.ts'
-import { compileKeys, compileSeals } from '../../identity/keys/signing/schema.ts'
+import { compileKeys } from '../../identity/keys/signing/schema.ts'
 import { checkLoad } from '../../gateway/limits/schema.ts'
 import { compileMaintenance } from '../../gateway/maintenance/schema.ts'
 import { compileWorkers, countWorkers } from '../../base/contracts/processes/worker-pool.ts'
 import { compileServer } from '../../gateway/server/schema.ts'
+import { isShared } from '../../base/contracts/records/store.ts'
 import { inspectStore } from '../../state/stores/read-store.ts'
 import { compileStore } from '../../state/stores/schema.ts'
 import { compileAdmin } from './admin.ts'
@@ -84,7 +85,7 @@ const SECTION_CHECKS: readonly ConfigurationCheck[] = [
       checkLoad(load, problems, {
         backends: new Set(Object.keys(backends)),
         issuers: issuerNames(issuers),
-        keepsRates: store.kind === 'postgres',
+        keepsRates: isShared(store),
       }),
   },
   { needs: ['workers'], run: ({ workers }, problems) => compileWorkers(workers, problems) },
@@ -92,7 +93,6 @@ const SECTION_CHECKS: readonly ConfigurationCheck[] = [
     needs: ['store', 'workers'],
     run: ({ store, workers }, problems) => compileStore(store, countWorkers(workers), problems),
   },
-  { needs: ['store'], run: ({ store }, problems) => compileSeals(store, problems) },
   {
     needs: ['maintenance', 'areas', 'backends', 'directory'],
     whole: ['issuers'],
@@ -113,7 +113,10 @@ const SECTION_CHECKS: readonly ConfigurationCheck[] = [
     run: (all, problems, { addedBackends }) => warnOfUnrecordedChanges(all, addedBackends.upgrade, problems),
   },
   { needs: ['backends'], run: warnOfUnverifiedUpstreams },
-  { needs: ['backends', 'store'], run: (all, problems) => warnOfFewDescriptors(all, problems) },
+  {
+    needs: ['backends', 'store'],
+    run: (all, problems, { addedStores }) => warnOfFewDescriptors(all, problems, addedStores),
+  },
   { needs: ['demo', 'server', 'directory'], whole: ['issuers'], run: reportDangers },
   {
     needs: ['server'],
@@ -149,10 +152,11 @@ const PART_CHECKS: readonly ConfigurationCheck[] = [
   {
     needs: ['directory', 'scopes', 'store', 'data'],
     whole: ['issuers'],
-    run: async (all, problems, { directory }) => {
+    run: async (all, problems, { directory, addedStores: kinds }) => {
       if (isSidecar(all)) return
       const compiled = await directory()
-      await inspectStore(all.store, all.data, (store) => reportTakenIds(compiled, store, problems))
+      const { store: config, data } = all
+      await inspectStore({ config, data, kinds }, (store) => reportTakenIds(compiled, store, problems))
     },
   },
   {
@@ -206,13 +210,13 @@ function sharedBy(
   { configuration, unreadable }: ReadablePart,
   problems: Problems,
   environment: Environment,
-  { backends: addedBackends, clientForm }: AddedChecks,
+  { backends: addedBackends, clientForm, stores: addedStores }: AddedChecks,
 ): Shared {
   let compiled: Promise<Directory> | undefined
   const reading = { environment, clientForm }
   const compile = () =>
     compileDirectory(configuration.directory, catalogueOf(configuration), problems, reading)
-  return { unreadable, addedBackends, directory: () => (compiled ??= compile()) }
+  return { unreadable, addedBackends, addedStores, directory: () => (compiled ??= compile()) }
 }
 
 function correctPaths({ list: problems }: Problems, first: number, { pathInFile }: ReadablePart): void {

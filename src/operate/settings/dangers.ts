@@ -1,6 +1,7 @@
 import type { KeyPath, Problems } from '../../base/config/problems.ts'
 import type { Directory } from '../../identity/directory/records/compile.ts'
 import { Hasher, hashSecret } from '../../identity/directory/hashing/hasher.ts'
+import { isShared } from '../../base/contracts/records/store.ts'
 import { isLoopback, splitListenAddress } from '../../base/kernel/listen-address.ts'
 import { countWorkers } from '../../base/contracts/processes/worker-pool.ts'
 import type { Configuration } from './configuration.ts'
@@ -112,7 +113,7 @@ function refuseHttpIssuer(configuration: Configuration, problems: Problems): voi
 
 /** Refuses memory backends with several processes: each would have its own copy of the data. */
 export function reportUnsharedMemory({ backends, workers, store }: Configuration, problems: Problems): void {
-  const isOneOfMany = store.kind === 'postgres'
+  const isOneOfMany = isShared(store)
   if (countWorkers(workers) === 1 && !isOneOfMany) return
   for (const [name, { kind }] of Object.entries(backends)) {
     if (kind !== 'memory') continue
@@ -128,7 +129,7 @@ export function reportUnsharedMemory({ backends, workers, store }: Configuration
 
 /** A node draws an admin token of its own if none is given. Behind a balancer nobody would know which one to send. */
 export function requireSharedAdminToken({ store, admin }: Configuration, problems: Problems): void {
-  if (store.kind !== 'postgres' || admin.token !== undefined || admin.tokens.length > 0) return
+  if (!isShared(store) || admin.token !== undefined || admin.tokens.length > 0) return
   problems.error(
     ['admin', 'token'],
     'is missing: each of the nodes that share the store would draw another one',

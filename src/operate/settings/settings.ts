@@ -1,13 +1,14 @@
 /** How configuration files are read, with what extensions add to them. */
 import { type ClientCheck, clientFormOf } from '../../identity/directory/records/schema.ts'
-import { type TProperties, withKeys, withShapes } from '../../base/config/schema.ts'
+import { type TProperties, type TSchema, withKeys, withShapes } from '../../base/config/schema.ts'
 import type { AddedBackends, AddedKind } from '../../gateway/backends/kinds.ts'
 import type { Environment } from '../../base/config/validate.ts'
 import type { AddedChecks } from './added-checks.ts'
+import type { SharedStoreKind } from './shared-stores.ts'
 import { configurationSchema, type ReadConfiguration, readConfiguration } from './configuration.ts'
 
 /** What an extension adds to the configuration. */
-export interface AddedSettings extends Partial<Omit<AddedChecks, 'backends' | 'clientForm'>> {
+export interface AddedSettings extends Partial<Omit<AddedChecks, 'backends' | 'clientForm' | 'stores'>> {
   /**
    * Keys with their schemas, by the section that they are in: its path from the top level (`''`), such as `issuers.*`. The core
    * carries their values unread.
@@ -17,6 +18,8 @@ export interface AddedSettings extends Partial<Omit<AddedChecks, 'backends' | 'c
   readonly clientChecks?: readonly ClientCheck[]
   /** Kinds of backends. */
   readonly backends?: Readonly<Record<string, AddedKind>>
+  /** Kinds of stores that several nodes share. */
+  readonly stores?: Readonly<Record<string, SharedStoreKind>>
   /** How backends of kind `stream` upgrade connections. One extension has it at most. */
   readonly upgrade?: AddedBackends['upgrade']
   /** A line that `postern init` writes for it. */
@@ -33,7 +36,7 @@ export interface Settings {
   readonly read: (file: string, environment: Environment) => ReadConfiguration
 }
 
-const schemasOf = (kinds: Readonly<Record<string, AddedKind>>): TProperties =>
+const schemasOf = (kinds: Readonly<Record<string, { readonly schema: TSchema }>>): TProperties =>
   Object.fromEntries(Object.entries(kinds).map(([kind, { schema }]) => [kind, schema]))
 
 function onlyOne<T>([first, second]: readonly T[]): T | undefined {
@@ -44,7 +47,8 @@ function onlyOne<T>([first, second]: readonly T[]): T | undefined {
 export function settingsWith(added: readonly AddedSettings[]): Settings {
   const kinds = new Map(added.flatMap(({ backends = {} }) => Object.entries(backends)))
   const withKinds = added.reduce(
-    (of, { backends = {} }) => withShapes(of, ['backends', '*'], schemasOf(backends)),
+    (of, { backends = {}, stores = {} }) =>
+      withShapes(withShapes(of, ['backends', '*'], schemasOf(backends)), ['store'], schemasOf(stores)),
     configurationSchema,
   )
   const schema = added
@@ -60,6 +64,7 @@ export function settingsWith(added: readonly AddedSettings[]): Settings {
       checks: added.flatMap(({ checks = [] }) => checks),
       partChecks: added.flatMap(({ partChecks = [] }) => partChecks),
       clientForm: clientFormOf(added),
+      stores: new Map(added.flatMap(({ stores = {} }) => Object.entries(stores))),
     },
     read: (file, environment) => readConfiguration(schema, file, environment),
   }

@@ -11,6 +11,7 @@ import { compileScopeRule, satisfies } from '../../gateway/actions/action-table.
 import type { ActionConfig, OperationConfig } from '../../gateway/actions/schema.ts'
 import { isSafe } from '../../base/http/head/head.ts'
 import { isMachine } from '../../identity/grants/grants.ts'
+import type { SharedStoreKinds } from './shared-stores.ts'
 import { descriptors } from '../../base/files/descriptors.ts'
 import { sectionOf } from './business-values.ts'
 import type { Configuration } from './configuration.ts'
@@ -245,13 +246,14 @@ const OF_ITS_OWN = 64
 export function warnOfFewDescriptors(
   { backends, store }: Pick<Configuration, 'backends' | 'store'>,
   problems: Problems,
+  stores: SharedStoreKinds,
   { limit, kept } = descriptors(),
 ): void {
   let upstream = 0
   for (const backend of Object.values(backends))
     if ('maxConnections' in backend)
       upstream += (backend.targets?.length ?? 1) * ofTarget(backend.maxConnections)
-  const ofStore = store.kind === 'postgres' ? store.connections + 1 : 0
+  const ofStore = stores.get(store.kind)?.connections(store) ?? 0
   const needed = 2 * upstream + ofStore + OF_ITS_OWN + kept
   if (upstream === 0 || needed <= limit) return
   problems.warn(

@@ -11,11 +11,11 @@ import type { Clock } from '../../base/kernel/clock.ts'
 import { KeyError } from '../../base/kernel/key-error.ts'
 import { AdminError } from '../../operate/operation/errors.ts'
 import type { KeyWork } from '../../operate/operation/key-work.ts'
+import type { KeysPlan } from '../../identity/keys/signing/service-keys.ts'
 import { oneAtATime } from '../../base/kernel/in-turn.ts'
 import { namedValuesOf } from '../../operate/settings/business-values.ts'
 import { type Configuration, configuredSwitches } from '../../operate/settings/configuration.ts'
 import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
-import { adoptSeals, keysPlanOf } from './key-plan.ts'
 import type { State } from './state.ts'
 import type { DirectoryConfig } from '../../identity/directory/records/schema.ts'
 
@@ -30,6 +30,8 @@ export interface EditorParts extends RecordReading {
 }
 
 interface InForceParts extends Omit<EditorParts, 'place'> {
+  /** Undefined in a sidecar. */
+  readonly plan: KeysPlan | undefined
   readonly state: EditorParts['state'] & Pick<State, 'maintenance'>
 }
 
@@ -82,7 +84,7 @@ export class InForce {
   constructor(configuration: Configuration, parts: InForceParts) {
     this.#parts = parts
     this.#configuration = configuration
-    this.keys = keyWorkOf(configuration, parts)
+    this.keys = keyWorkOf(parts)
     this.adopt(configuration)
   }
 
@@ -94,7 +96,7 @@ export class InForce {
   adopt(configuration: Configuration): void {
     this.#configuration = configuration
     this.#editors = undefined
-    if (this.keys !== undefined) adoptSeals(this.keys.plan.place, configuration)
+    this.keys?.plan.place.adopt?.(configuration.store)
     this.#parts.state.maintenance.configure(configuredSwitches(configuration))
   }
 
@@ -121,11 +123,11 @@ export class InForce {
   }
 }
 
-function keyWorkOf(configuration: Configuration, { state, clock }: InForceParts): KeyWork | undefined {
-  if (isSidecar(configuration)) return undefined
+function keyWorkOf({ plan, state, clock }: InForceParts): KeyWork | undefined {
+  if (plan === undefined) return undefined
   const { store } = state
   return {
-    plan: keysPlanOf(configuration, store),
+    plan,
     clock,
     store: () => Promise.resolve(store),
     elsewhere: false,

@@ -2,19 +2,18 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import type { Store } from '../../base/contracts/records/store.ts'
+import { isShared, type Store } from '../../base/contracts/records/store.ts'
 import { sealedValues } from '../../identity/directory/records/values.ts'
 import { type Clock, systemClock } from '../../base/kernel/clock.ts'
 import { StoreClock, TrustedOffset } from '../../base/kernel/store-clock.ts'
 import { FolderKeys } from '../../identity/keys/signing/folder-keys.ts'
 import { KeyError } from '../../base/kernel/key-error.ts'
-import { type KeyPlace, keysOf } from '../../identity/keys/signing/key-place.ts'
+import { keysOf } from '../../identity/keys/signing/key-place.ts'
 import { NOTICED_WITHIN } from '../../identity/keys/signing/schedule.ts'
 import { planKeys } from '../../identity/keys/signing/schema.ts'
-import { Seals } from '../../identity/keys/signing/seal.ts'
-import { type KeyStore, SealedKeys } from '../../identity/keys/signing/sealed-keys.ts'
 import type { KeysPlan } from '../../identity/keys/signing/service-keys.ts'
 import type { Configuration } from '../../operate/settings/configuration.ts'
+import type { KeyStore, SharedStoreKinds } from '../../operate/settings/shared-stores.ts'
 import { ANSWER_COMMAND_WITHIN, openStore } from '../../state/stores/open-store.ts'
 import { openSqliteToRead } from '../../state/stores/read-store.ts'
 import { sqliteFile } from '../../state/stores/schema.ts'
@@ -22,28 +21,33 @@ import { sqliteFile } from '../../state/stores/schema.ts'
 /** The parts of a configuration that tell where keys are kept, and how they follow each other. */
 type KeysConfiguration = Pick<Configuration, 'data' | 'keys' | 'identity' | 'store'>
 
+/** An open store that several nodes share, and its kind. */
+interface SharedKeys {
+  readonly kinds: SharedStoreKinds
+  /** The store of the configuration; needed only if it is one that nodes share. */
+  readonly store?: KeyStore & Pick<Store, 'shared'>
+}
+
 /**
- * Keys are in a store that several nodes share; otherwise in the data folder.
- *
- * @param opened the store of the configuration; needed only if it is one that nodes share
- * @throws KeyError if the seals cannot be used
+ * Keys are in a store that several nodes share; otherwise in the data folder. Rejects with KeyError if they cannot be sealed and
+ * opened there.
  */
-export function keysPlanOf(configuration: KeysConfiguration, opened?: KeyStore): KeysPlan {
+export async function keysPlanOf(
+  configuration: KeysConfiguration,
+  { kinds, store: opened }: SharedKeys,
+): Promise<KeysPlan> {
   const { data, keys, identity, store } = configuration
   const longestLife = identity.idToken.lifetime
-  if (store.kind !== 'postgres') return planKeys(new FolderKeys(join(data, 'keys')), keys, longestLife)
-  if (opened === undefined) throw new KeyError('The keys are in the store, which is not open.')
+  const shared = kinds.get(store.kind)
+  if (shared === undefined && isShared(store)) throw new KeyError(`There is no kind of store ${store.kind}.`)
+  if (shared === undefined) return planKeys(new FolderKeys(join(data, 'keys')), keys, longestLife)
+  if (opened?.shared === undefined) throw new KeyError('The keys are in the store, which is not open.')
   // Beyond that, another node's key may have signed for so long that ours is retired before its last token expires.
   const tokens = Math.max(keys.rotation.announce, NOTICED_WITHIN * 1000)
   return {
-    ...planKeys(new SealedKeys(opened, new Seals(store.seal)), keys, longestLife),
-    unread: { tokens, calls: Math.max(tokens, store.maxAge) },
+    ...planKeys(await shared.openKeys(store, opened), keys, longestLife),
+    unread: { tokens, calls: Math.max(tokens, opened.shared.maxAge) },
   }
-}
-
-/** The seals of a configuration that is put in force are used from now on. */
-export function adoptSeals(place: KeyPlace, { store }: Pick<Configuration, 'store'>): void {
-  if (store.kind === 'postgres') place.useSeals?.(new Seals(store.seal))
 }
 
 /**
@@ -53,14 +57,15 @@ export function adoptSeals(place: KeyPlace, { store }: Pick<Configuration, 'stor
 export async function unfitSeals(
   before: KeysConfiguration,
   after: KeysConfiguration,
-  opened: KeyStore,
+  shared: Required<SharedKeys>,
 ): Promise<string | undefined> {
-  if (isDeepStrictEqual(sealsOf(before), sealsOf(after))) return undefined
-  const { place } = keysPlanOf(after, opened)
+  // A sidecar has its store in memory, whatever the section says.
+  if (shared.store.shared === undefined || isDeepStrictEqual(before.store, after.store)) return undefined
   try {
+    const { place } = await keysPlanOf(after, shared)
     await keysOf(place)
     await place.secret()
-    const unopened = (await sealedValues(opened, place)).find(({ canBeOpened }) => !canBeOpened)
+    const unopened = (await sealedValues(shared.store, place)).find(({ canBeOpened }) => !canBeOpened)
     return unopened && `The value ${unopened.title} of a business cannot be opened with it.`
   } catch (thrown) {
     if (thrown instanceof KeyError) return thrown.message
@@ -68,8 +73,10 @@ export async function unfitSeals(
   }
 }
 
-const sealsOf = ({ store }: KeysConfiguration): unknown =>
-  store.kind === 'postgres' ? store.seal : undefined
+interface OpenedShared {
+  readonly store: Store
+  readonly clock: Clock
+}
 
 /** The keys of a configuration, as a command opens them that works on them itself. */
 export class OpenedKeys implements AsyncDisposable {
@@ -80,12 +87,12 @@ export class OpenedKeys implements AsyncDisposable {
   readonly #reads: boolean
   #store: Promise<Store | undefined> | undefined
 
-  private constructor(configuration: Configuration, reads: boolean, clock: Clock, shared?: Store) {
+  private constructor(configuration: Configuration, reads: boolean, plan: KeysPlan, opened?: OpenedShared) {
     this.#configuration = configuration
     this.#reads = reads
-    this.clock = clock
-    this.plan = keysPlanOf(configuration, shared)
-    if (shared !== undefined) this.#store = Promise.resolve(shared)
+    this.plan = plan
+    this.clock = opened?.clock ?? systemClock
+    if (opened !== undefined) this.#store = Promise.resolve(opened.store)
   }
 
   /**
@@ -94,17 +101,23 @@ export class OpenedKeys implements AsyncDisposable {
    *
    * @param reads whether nothing is changed
    */
-  static async open(configuration: Configuration, reads: boolean): Promise<OpenedKeys> {
+  static async open(
+    configuration: Configuration,
+    reads: boolean,
+    kinds: SharedStoreKinds,
+  ): Promise<OpenedKeys> {
     const { store: config } = configuration
-    if (config.kind !== 'postgres') return new OpenedKeys(configuration, reads, systemClock)
-    const { openPostgresToRead } = await import('../../state/stores/postgres/open.ts')
+    const kind = kinds.get(config.kind)
+    if (kind === undefined)
+      return new OpenedKeys(configuration, reads, await keysPlanOf(configuration, { kinds }))
     const offset = new TrustedOffset()
     const clock = new StoreClock(offset)
-    const shared = await openPostgresToRead(config, clock, { offset })
+    const store = await kind.openToRead(config, clock, { offset })
     try {
-      return new OpenedKeys(configuration, reads, clock, shared)
+      const plan = await keysPlanOf(configuration, { kinds, store })
+      return new OpenedKeys(configuration, reads, plan, { store, clock })
     } catch (thrown) {
-      await shared.close()
+      await store.close()
       throw thrown
     }
   }

@@ -58,20 +58,13 @@ export const readClock = (drift: Pick<ClockDrift, 'seconds'> | undefined): Readi
  * Nothing where the store is of one machine.
  * @param beat of this node: its configuration, and who was alive at the last one
  */
-export const readNode = (
-  beat: { readonly digest: string; readonly live: LiveNodes | undefined } | undefined,
-): Readings =>
-  beat === undefined
+/** @param digest that of the configuration in force */
+export const readNode = (digest: string, live: LiveNodes | undefined): Readings => [
+  reading(FAMILIES.nodeConfiguration, 1, digest),
+  ...(live === undefined
     ? []
-    : [
-        reading(FAMILIES.nodeConfiguration, 1, beat.digest),
-        ...(beat.live === undefined
-          ? []
-          : [
-              reading(FAMILIES.storeNodes, beat.live.nodes),
-              reading(FAMILIES.storeConfigurations, beat.live.configs),
-            ]),
-      ]
+    : [reading(FAMILIES.storeNodes, live.nodes), reading(FAMILIES.storeConfigurations, live.configs)]),
+]
 
 export const readKeys = (keys: Pick<ServiceKeys, 'rotations'>): Readings =>
   keys

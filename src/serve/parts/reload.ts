@@ -300,7 +300,8 @@ export class Reloader {
   async #refuseSeals(configuration: Configuration): Promise<Refused | undefined> {
     const { recorder, store } = this.#parts
     try {
-      const unfit = await unfitSeals(this.#configuration, configuration, store)
+      const kinds = this.#parts.settings.added.stores
+      const unfit = await unfitSeals(this.#configuration, configuration, { kinds, store })
       return unfit === undefined ? undefined : refused(`store.seal  ${unfit}`)
     } catch (thrown) {
       if (!(thrown instanceof Fault)) throw thrown

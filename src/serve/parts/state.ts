@@ -1,7 +1,13 @@
 /** The recorded state: the store, the change feed, and what is read from the feed. */
 import type { AuditTrail } from '../../base/contracts/records/audit.ts'
 import type { Recorder } from '../../base/contracts/records/recorder.ts'
-import type { FeedReading, Store, StoreAtStart, View } from '../../base/contracts/records/store.ts'
+import {
+  type FeedReading,
+  isShared,
+  type Store,
+  type StoreAtStart,
+  type View,
+} from '../../base/contracts/records/store.ts'
 import {
   type LogoutNotices,
   NO_NOTICES,
@@ -14,6 +20,7 @@ import { StoreClock, TrustedOffset } from '../../base/kernel/store-clock.ts'
 import { MaintenanceSwitches } from '../../gateway/maintenance/maintenance.ts'
 import { MaintenanceRecords } from '../../gateway/maintenance/records.ts'
 import type { Configuration } from '../../operate/settings/configuration.ts'
+import type { SharedStoreKinds } from '../../operate/settings/shared-stores.ts'
 import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import { ChangeFeed } from '../../state/stores/feed/change-feed.ts'
 import { readOwnMemory, readSeen, type SeenFeed } from '../../state/stores/feed/feed-progress.ts'
@@ -52,16 +59,20 @@ export interface StateParts {
   readonly audit: AuditTrail
   readonly measures: Measures
   readonly openNotices: OpenLogoutNotices
+  readonly stores: SharedStoreKinds
   /** Milliseconds within which the store must answer; undefined: as callers of the service need it. */
   readonly answerWithin?: number
 }
 
-/** Examines the store once, before any process of the service opens it (T5.12). Rejects as `examineStore` does. */
-export const admitState = (
+/** Examines the store once, before any process of the service opens it (T5.12). Rejects as `examineStore` does, and with StoreError. */
+export async function admitState(
   configuration: Configuration,
-  recorder: Recorder,
-): ReturnType<typeof examineStore> =>
-  examineStore(storeOf(configuration), configuration.data, troubleNotes(recorder))
+  { recorder, stores }: Pick<StateParts, 'recorder' | 'stores'>,
+): ReturnType<typeof examineStore> {
+  const config = storeOf(configuration)
+  await stores.get(config.kind)?.admit(config, troubleNotes(recorder))
+  return examineStore(config, configuration.data)
+}
 
 const troubleNotes =
   (recorder: Recorder): TroubleListener =>
@@ -73,21 +84,24 @@ const troubleNotes =
 /** Opens the state. Rejects with StoreError or Fault `identity_unavailable`; nothing is left open then. */
 export async function openState(configuration: Configuration, parts: StateParts): Promise<State> {
   await using opened = new AsyncDisposableStack()
-  const { clock: machine, recorder, audit, measures, answerWithin, openNotices } = parts
+  const { clock: machine, recorder, audit, measures, answerWithin, openNotices, stores } = parts
   const config = storeOf(configuration)
   const { clock, offset } = sharedClock(config, parts)
   const options = { onTrouble: troubleNotes(recorder), answerWithin, offset }
-  const unmeasured = await openStore(config, configuration.data, clock, options)
+  const shared = stores.get(config.kind)
+  const unmeasured = await (shared
+    ? shared.open(config, clock, options)
+    : openStore(config, configuration.data, clock, options))
   const store = new MeasuredStore(unmeasured, clock, measures.metrics.storeCalled)
   opened.defer(() => store.close())
-  const found = await store.shared?.nodes.atStart()
+  const found = await store.shared?.atStart()
   if (offset && found) compareClock(offset, found, machine)
   const longestLife = await RecordedLife.open(store, longestLifeOf(configuration))
   const { seen, lacks } = found ? seenOfShared(configuration, found) : seenOfOwn(configuration, config)
   const feed = await ChangeFeed.open({ store, clock, machine, recorder, seen })
   opened.defer(() => feed.stop())
   const doubts = new StoreDoubts({ feed, clock, offset, lacks })
-  const view = new FeedView({ feed, offset, maxAge: config.kind === 'postgres' ? config.maxAge : NEVER })
+  const view = new FeedView({ feed, offset, maxAge: store.shared?.maxAge ?? NEVER })
   opened.defer(() => view.stop())
   const drift = offset && new ClockDrift({ store: clock, offset, machine, recorder })
   opened.defer(() => drift?.stop())
@@ -147,10 +161,10 @@ const NEVER = Number.POSITIVE_INFINITY
  * the revocation rules of the others.
  */
 function sharedClock(
-  { kind }: StoreConfig,
+  config: StoreConfig,
   { clock: machine, recorder }: Pick<StateParts, 'clock' | 'recorder'>,
 ): { readonly clock: Clock; readonly offset: TrustedOffset | undefined } {
-  if (kind !== 'postgres') return { clock: machine, offset: undefined }
+  if (!isShared(config)) return { clock: machine, offset: undefined }
   const offset = new TrustedOffset((doubt) => {
     if (doubt === undefined) recorder.note('info', 'store.clock_believed')
     else recorder.note('error', 'store.clock_jumped', { seconds: Math.round(doubt / 1000) })

@@ -10,7 +10,7 @@ import type { OpenTrail, TrailParts } from '../../state/audit/write/trail.ts'
 import type { Environment } from '../../base/config/validate.ts'
 import type { AuditTrail } from '../../base/contracts/records/audit.ts'
 import type { Recorder } from '../../base/contracts/records/recorder.ts'
-import type { Nodes } from '../../base/contracts/records/store.ts'
+import type { SharedParts } from '../../base/contracts/records/store.ts'
 import { Hasher } from '../../identity/directory/hashing/hasher.ts'
 import { DisabledMarks } from '../../identity/directory/records/marks.ts'
 import { OpenedFunds } from '../../identity/directory/records/places.ts'
@@ -89,7 +89,9 @@ const BAD_CHANGES: ReadonlySet<string> = new Set([...EJECTIONS, 'distrusted'])
 
 /** Undefined in a sidecar, which issues nothing. */
 async function openKeysOf(configuration: Configuration, state: State): Promise<ServiceKeys | undefined> {
-  return isSidecar(configuration) ? undefined : openKeys(keysPlanOf(configuration, state.store), state.clock)
+  if (isSidecar(configuration)) return undefined
+  const plan = await keysPlanOf(configuration, { kinds: SETTINGS.added.stores, store: state.store })
+  return openKeys(plan, state.clock)
 }
 
 /** Opens everything. Rejects with KeyError or StoreError. */
@@ -105,7 +107,7 @@ export async function openDependencies(
   opened.defer(() => issuerKeys.close())
   const conversions = new Conversions()
   opened.defer(() => conversions.close())
-  const processes = new LiveProcesses(countWorkers(configuration.workers), store.shared?.nodes)
+  const processes = new LiveProcesses(countWorkers(configuration.workers), store.shared)
   opened.defer(() => processes.stop())
   const storedPlaces = new StoredPlaces({ store, feed, clock, sealer: keys?.place })
   // On one machine a place is read in a millisecond, when it is named first.
@@ -214,7 +216,7 @@ const openGuard = (
     clock,
     workers: countWorkers(configuration.workers),
     sendUsage: (usage) => reports.rateUsage(usage),
-    budgets: store.shared?.budgets,
+    openRates: store.shared?.openRates,
     note: (level, event, facts) => recorder.note(level, event, facts),
   })
 
@@ -228,7 +230,7 @@ const INTERVAL = 10_000
 /** How many processes share the limits of a configuration: those of this node, or of all nodes that share its store. */
 class LiveProcesses {
   readonly #own: number
-  readonly #nodes: Pick<Nodes, 'live'> | undefined
+  readonly #nodes: Pick<SharedParts, 'live'> | undefined
   readonly #after: After
   #count: number
   #cancel: () => void = () => undefined
@@ -237,7 +239,7 @@ class LiveProcesses {
   changed: (count: number) => void = () => undefined
 
   /** @param own processes of this node that serve */
-  constructor(own: number, nodes: Pick<Nodes, 'live'> | undefined, after: After = systemAfter) {
+  constructor(own: number, nodes: Pick<SharedParts, 'live'> | undefined, after: After = systemAfter) {
     this.#own = own
     this.#nodes = nodes
     this.#after = after

@@ -26,7 +26,7 @@ import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import { inspectStore } from '../../state/stores/read-store.ts'
 import { openDependencies, type WorkerDependencies } from './dependencies.ts'
 import { explainPartsOf } from './explain.ts'
-import { openNotices, SETTINGS } from './settings.ts'
+import { STATE_PARTS, SETTINGS } from './settings.ts'
 import { openMeasures } from '../parts/measures.ts'
 import { openState } from '../parts/state.ts'
 import { closablesOf, closeAll, openParts } from '../parts/parts.ts'
@@ -110,7 +110,7 @@ export async function openExplainer(file: string, options: ExplainerOptions = {}
       store: { ...configuration.store, kind: 'memory' as const },
     }
     const beneath = { clock, recorder: NO_RECORDER, audit: NO_TRAIL, measures: openMeasures(apart) }
-    const state = opened.use(await openState(apart, { ...beneath, openNotices }))
+    const state = opened.use(await openState(apart, { ...beneath, ...STATE_PARTS }))
     if (options.store !== false) await copyDirectory(configuration, state.store)
     const attempts = new LocalLockouts(apart.identity.guessing, clock)
     const reports = { attempts, rateUsage: () => undefined }
@@ -145,7 +145,8 @@ const clockOf = ({ now }: ExplainerOptions): Clock =>
 /** The directory of the store, which is only read. */
 async function copyDirectory(configuration: Configuration, into: Pick<Store, 'create'>): Promise<void> {
   if (isSidecar(configuration)) return
-  await inspectStore(configuration.store, configuration.data, async (store) => {
+  const { store: config, data } = configuration
+  await inspectStore({ config, data, kinds: SETTINGS.added.stores }, async (store) => {
     for (const kind of [SUBJECT, ...STORED_KINDS, ...MARK_KINDS])
       for (const { key, value } of await store.list(kind)) await into.create(kind, key, { value })
   })

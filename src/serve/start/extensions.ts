@@ -6,4 +6,5 @@ export { extension as introspection } from '../../extensions/introspection/exten
 export { extension as logout } from '../../extensions/logout/extension.ts'
 export { extension as modules } from '../../extensions/modules/extension.ts'
 export { extension as people } from '../../extensions/people/extension.ts'
+export { extension as postgres } from '../../extensions/postgres/extension.ts'
 export { extension as websocket } from '../../extensions/websocket/extension.ts'

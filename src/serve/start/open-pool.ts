@@ -18,7 +18,7 @@ import { conditionOfStore } from './conditions.ts'
 import { openMeasures } from '../parts/measures.ts'
 import type { Observation } from './observation.ts'
 import type { ServingWorker } from './serving-worker.ts'
-import { openNotices } from './settings.ts'
+import { STATE_PARTS } from './settings.ts'
 import { openState, type State } from '../parts/state.ts'
 import type { TrailOwner } from '../parts/trail-owner.ts'
 
@@ -57,7 +57,13 @@ export async function serveHere(
   const measures = openMeasures(configuration)
   const relay = new RelayRecorder()
   const state = opened.use(
-    await openState(configuration, { clock, recorder: relay, audit, measures, openNotices }),
+    await openState(configuration, {
+      clock,
+      recorder: relay,
+      audit,
+      measures,
+      ...STATE_PARTS,
+    }),
   )
   // Imported only here: a supervisor of several workers never needs the serving code, and saves its memory.
   const { startServing } = await import('./worker.ts')
@@ -84,7 +90,15 @@ export async function serveByProcesses(
   contentsChanged: () => void,
 ): Promise<Serving> {
   const { measures, health, recorder } = observation
-  const state = opened.use(await openState(configuration, { clock, recorder, audit, measures, openNotices }))
+  const state = opened.use(
+    await openState(configuration, {
+      clock,
+      recorder,
+      audit,
+      measures,
+      ...STATE_PARTS,
+    }),
+  )
   health.add({ name: 'store', healthy: () => state.store.trouble === undefined })
   // Only this process tells the other nodes that it is alive: the one write that comes by itself. Failures are reported by those
   // who serve.

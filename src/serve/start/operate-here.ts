@@ -28,7 +28,7 @@ import type { EditorParts } from '../parts/in-force.ts'
 import { keysPlanOf, OpenedKeys } from '../parts/key-plan.ts'
 import type { State } from '../parts/state.ts'
 import type { TrailOwner } from '../parts/trail-owner.ts'
-import { hasPeopleElsewhere, openNotices, SETTINGS } from './settings.ts'
+import { hasPeopleElsewhere, STATE_PARTS, SETTINGS } from './settings.ts'
 
 /**
  * The trail of a command. `none`: none is kept, or the operation leaves no record. A lock: of its folder; it is handed over.
@@ -253,7 +253,7 @@ export class OperatedHere implements AsyncDisposable {
     const state = await this.#directoryState()
     const problems = new Problems()
     const { openConfiguredEditors } = await import('../parts/in-force.ts')
-    const { place } = keysPlanOf(configuration, state.store)
+    const { place } = await keysPlanOf(configuration, { kinds: SETTINGS.added.stores, store: state.store })
     const editors = await openConfiguredEditors(
       configuration,
       { ...reading, state, place, clock: systemClock, pause, hasPeopleElsewhere },
@@ -266,7 +266,9 @@ export class OperatedHere implements AsyncDisposable {
   async #keyWork(): Promise<KeyWork | undefined> {
     const { configuration, reads } = this.#parts
     if (isSidecar(configuration)) return undefined
-    this.#keys ??= OpenedKeys.open(configuration, reads).then((opened) => this.#opened.use(opened))
+    this.#keys ??= OpenedKeys.open(configuration, reads, SETTINGS.added.stores).then((opened) =>
+      this.#opened.use(opened),
+    )
     const keys = await this.#keys
     return {
       plan: keys.plan,
@@ -293,7 +295,7 @@ async function openStateOf(configuration: Configuration): Promise<State> {
     recorder: NO_RECORDER,
     audit: NO_TRAIL,
     measures: openMeasures(configuration),
-    openNotices,
+    ...STATE_PARTS,
     answerWithin: ANSWER_COMMAND_WITHIN,
   })
 }

@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import type { Operator } from '../../base/contracts/records/audited-change.ts'
 import type { Environment } from '../../base/config/validate.ts'
 import { type AuditTrail, NO_TRAIL } from '../../base/contracts/records/audit.ts'
+import type { JoinedNode } from '../../base/contracts/records/store.ts'
 import type { EditingParts } from '../../identity/directory/editors/editing.ts'
 import { type Holdings, NO_HOLDINGS } from '../../identity/directory/records/holdings.ts'
 import { unknownMembers } from '../../identity/directory/records/stored-directory.ts'
@@ -31,6 +32,7 @@ import { admitDataFolder, useData } from '../parts/data-folder.ts'
 import { DataSpace } from '../parts/data-space.ts'
 import { endLostMeanwhile, settleHoldings } from '../parts/holdings-record.ts'
 import { InForce } from '../parts/in-force.ts'
+import { keysPlanOf } from '../parts/key-plan.ts'
 import {
   readAbandoned,
   readLoads,
@@ -41,7 +43,7 @@ import {
   readTrail,
   readWorkers,
 } from '../parts/measures.ts'
-import { NodeBeat, nodeIdOf } from './node.ts'
+import { digestForNodes, nodeFacts, nodeIdOf } from './node.ts'
 import { Observation, type ObservationOptions } from './observation.ts'
 import {
   announceService,
@@ -185,7 +187,9 @@ async function start(configuration: Configuration, options: StartOptions): Promi
 
   serves.resolve(pool)
 
+  const kinds = SETTINGS.added.stores
   const current = new InForce(configuration, {
+    plan: sidecar ? undefined : await keysPlanOf(configuration, { kinds, store: state.store }),
     state,
     clock,
     environment,
@@ -195,7 +199,7 @@ async function start(configuration: Configuration, options: StartOptions): Promi
   })
   const inForce = (next: Configuration): void => {
     current.adopt(next)
-    beat?.adopt(next)
+    joined?.changed()
     operators.configure(next.admin.tokens)
     lockouts.configure(next.identity.guessing)
     observation.reportReportOnlyAreas(next)
@@ -212,8 +216,9 @@ async function start(configuration: Configuration, options: StartOptions): Promi
   // Its port may be one that the system has chosen.
   const { listen } = configuration.server
   const address = `${listen.slice(0, listen.lastIndexOf(':') + 1)}${pool.port}`
-  const beat = joinNodes(configuration, { ...base, state, lockouts, holdings, address })
-  measures.gauges.add(() => readNode(beat))
+  const inForceNow = (): Configuration => current.configuration
+  const joined = joinNodes(configuration.data, { ...base, state, lockouts, holdings, address, inForceNow })
+  measures.gauges.add(() => (joined === undefined ? [] : readNode(digestForNodes(inForceNow()), joined.live)))
   await endLostMeanwhile(holdings(), { ...state, recorder })
 
   const turns = new Turns({ reloader, pool, loads, recorder, audit })
@@ -281,7 +286,7 @@ async function start(configuration: Configuration, options: StartOptions): Promi
         const closed = pool.close()
         closed.catch(() => undefined)
         // The store stays open until the last call has ended, and the admin listener tells until then how it goes.
-        await beat?.stop()
+        await joined?.stop()
         await turns.stop()
         await events.stop()
         connectionsCut = await closed
@@ -318,7 +323,7 @@ async function noteUnknownMembers({ store }: State, { recorder }: Observation): 
  * finds makes the service unready. Rejects as `admitState` does.
  */
 async function admitStore(configuration: Configuration, { health, recorder }: Observation): Promise<void> {
-  const { later } = await admitState(configuration, recorder)
+  const { later } = await admitState(configuration, { recorder, stores: SETTINGS.added.stores })
   let damaged = false
   health.add({ name: 'store', healthy: () => !damaged })
   void later.then((error) => {
@@ -451,6 +456,7 @@ interface Joining extends ServiceBase {
   readonly lockouts: LocalLockouts
   readonly holdings: () => Holdings
   readonly address: string
+  readonly inForceNow: () => Configuration
 }
 
 /**
@@ -458,23 +464,26 @@ interface Joining extends ServiceBase {
  * seen of the feed.
  */
 function joinNodes(
-  configuration: Configuration,
-  { clock: machine, observation: { recorder }, opened, state, lockouts, holdings, address }: Joining,
-): NodeBeat | undefined {
+  data: string,
+  { clock: machine, observation, opened, state, lockouts, holdings, address, inForceNow }: Joining,
+): JoinedNode | undefined {
   const { store, feed, tokenRevoker } = state
+  const { recorder } = observation
   if (store.shared === undefined) return undefined
-  const { nodes, lockouts: shared } = store.shared
-  lockouts.share(shared)
-  const seen = new SeenChanges({ data: configuration.data, seen: () => feed.seen, recorder })
+  lockouts.share(store.shared.openTurns)
+  const seen = new SeenChanges({ data, seen: () => feed.seen, recorder })
   opened.defer(() => seen.stop())
-  // All nodes have one configuration then: what it takes away is ended once more. False if another node is about it.
-  const agreed = async (): Promise<boolean> => {
-    const losses = await settleHoldings(holdings(), { store, tokenRevoker })
-    if (losses !== undefined && losses > 0)
-      recorder.note('info', 'revoked_when_nodes_agreed', { rules: losses })
-    return losses !== undefined
-  }
-  const beat = new NodeBeat(configuration, { nodes, address, state, machine, recorder, agreed })
-  opened.defer(() => beat.stop())
-  return beat
+  const joined = store.shared.join({
+    facts: () => nodeFacts(inForceNow(), { state, machine, address }),
+    // All nodes have one configuration then: what it takes away is ended once more. False if another node is about it.
+    agreed: async () => {
+      const losses = await settleHoldings(holdings(), { store, tokenRevoker })
+      if (losses !== undefined && losses > 0)
+        recorder.note('info', 'revoked_when_nodes_agreed', { rules: losses })
+      return losses !== undefined
+    },
+    failed: (cause) => recorder.note('error', 'node_beat_failed', { cause }),
+  })
+  opened.defer(() => joined.stop())
+  return joined
 }

@@ -29,7 +29,6 @@ import { loadOf, type WorkerDependencies } from './dependencies.ts'
 import { explainPartsOf, recallCall } from './explain.ts'
 import { compileGeneration, conditionOf, type Generation, readProcess } from './generation.ts'
 import { digestOfHoldings, servedHoldings } from '../parts/holdings-record.ts'
-import { adoptSeals } from '../parts/key-plan.ts'
 import { type ClosableResource, closablesOf, closeAll, openParts, type Parts } from '../parts/parts.ts'
 import type { GaugeReading } from '../../base/contracts/processes/reports.ts'
 
@@ -243,7 +242,7 @@ export class ServingWorker implements WorkerPool<Configuration> {
     this.#fixtures.relay.to = service.runtime.recorder
     this.dependencies.issuerKeys.keepOnly(parts.configuration.issuers)
     this.dependencies.openedFunds.attach(parts.directory.places)
-    if (keys !== undefined) adoptSeals(keys.place, parts.configuration)
+    keys?.place.adopt?.(parts.configuration.store)
     this.#limit(parts.configuration)
     this.dependencies.maintenance.configure(configuredSwitches(parts.configuration))
   }

@@ -10,8 +10,11 @@ export const EXTENSIONS: readonly Extension[] = Object.values<Extension>(extensi
 /** By what configuration files are read and checked: with the keys, kinds and checks of all extensions. */
 export const SETTINGS = settingsWith(EXTENSIONS.flatMap(({ settings }) => settings ?? []))
 
-export const openNotices: OpenLogoutNotices =
+const openNotices: OpenLogoutNotices =
   EXTENSIONS.find(({ logouts }) => logouts)?.logouts ?? (() => Promise.resolve(NO_NOTICES))
+
+/** The parts of a state that extensions add. */
+export const STATE_PARTS = { openNotices, stores: SETTINGS.added.stores }
 
 const PEOPLE_SOURCES = EXTENSIONS.flatMap(({ people }) => people ?? [])
 

@@ -17,7 +17,7 @@ import { openMeasures, readCertificateExpiry, readTrail } from '../parts/measure
 import { closablesOf, closeAll, openParts } from '../parts/parts.ts'
 import { ServingWorker } from './serving-worker.ts'
 import { openState } from '../parts/state.ts'
-import { openNotices } from './settings.ts'
+import { STATE_PARTS } from './settings.ts'
 
 export interface WorkerOptions {
   readonly clock: Clock
@@ -44,7 +44,13 @@ export const startWorker = (
     }
     const audit = trail ?? NO_TRAIL
     const state = opened.use(
-      await openState(configuration, { clock, recorder, audit, measures, openNotices }),
+      await openState(configuration, {
+        clock,
+        recorder,
+        audit,
+        measures,
+        ...STATE_PARTS,
+      }),
     )
     state.feed.shareWith({ pollChanges: () => reports.changed() })
     const base = { clock, environment, state, audit, measures, recorder, opened }

@@ -3,14 +3,14 @@ import { existsSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { Recorder } from '../../base/contracts/records/recorder.ts'
-import type { Store } from '../../base/contracts/records/store.ts'
+import { isShared, type Store } from '../../base/contracts/records/store.ts'
 import { programBeside, threadEnvironment } from '../../base/files/beside.ts'
 import { type After, after as systemAfter, type Clock, repeatedly } from '../../base/kernel/clock.ts'
 import { toFault } from '../../base/kernel/faults.ts'
 import { withoutDebugger } from '../../base/kernel/no-debugger.ts'
 import { planSqlite, type StoreConfig } from './schema.ts'
 import type { SqlitePlan } from './sqlite/sqlite-file.ts'
-import { type OpenOptions, StoreError, type TroubleListener } from './link/store-error.ts'
+import { type OpenOptions, StoreError } from './link/store-error.ts'
 import { markStore, recoveryAdvice, requireNotLost } from './sqlite/store-files.ts'
 
 export interface Examined {
@@ -81,16 +81,14 @@ export async function openStore(
   config: StoreConfig,
   data: string,
   clock: Clock,
-  { onTrouble, answerWithin, offset }: OpenOptions = {},
+  { onTrouble, answerWithin }: OpenOptions = {},
 ): Promise<Store> {
   if (config.kind === 'memory') {
     const { MemoryStore } = await import('./sqlite/memory.ts')
     return new MemoryStore(clock)
   }
-  if (config.kind === 'postgres') {
-    const { openPostgres } = await import('./postgres/open.ts')
-    return openPostgres(config, clock, { onTrouble, answerWithin, offset })
-  }
+  // Never another store in its place: what it has would be lost.
+  if (isShared(config)) throw new StoreError(`There is no kind of store ${config.kind}.`)
   const { SqliteStore } = await import('./sqlite/sqlite.ts')
   const planned = planSqlite(config, data)
   if (answerWithin === undefined) return SqliteStore.open(planned, clock, onTrouble)
@@ -100,20 +98,15 @@ export async function openStore(
 }
 
 /**
- * Examines a store file before anyone opens it, or waits for the tables of a database that another makes; the service
- * does this once, when it starts. Rejects with StoreError if the store is damaged, or missing in a folder that had one.
+ * Examines a store file before anyone opens it; the service does this once, when it starts. Rejects with StoreError if the store is
+ * damaged, or missing in a folder that had one.
  * After 10 seconds the examination of a large store continues in the background: `later` resolves with the damage that it
  * finds, if any.
  */
 export async function examineStore(
   config: StoreConfig,
   data: string,
-  onTrouble: TroubleListener,
 ): Promise<{ later: Promise<StoreError | undefined> }> {
-  if (config.kind === 'postgres') {
-    const { awaitTables } = await import('./postgres/open.ts')
-    await awaitTables(config, onTrouble)
-  }
   if (config.kind !== 'sqlite') return { later: Promise.resolve(undefined) }
   return examineSqlite(planSqlite(config, data))
 }

@@ -8,7 +8,7 @@ import { PRIVATE_FILE } from '../../base/files/file-modes.ts'
 import { newSecret } from '../../base/kernel/ids.ts'
 import { escapedKey } from '../../base/kernel/key-order.ts'
 import { hasCode } from '../../base/kernel/thrown.ts'
-import { storeLocation } from './postgres/connection-schema.ts'
+import type { AddedStoreKind } from './added-kinds.ts'
 import { planSqlite, sqliteFile, type StoreConfig } from './schema.ts'
 import { openReadOnly } from './sqlite/sqlite-file.ts'
 import { checkSchema } from './sqlite/sqlite-schema.ts'
@@ -101,6 +101,15 @@ export function openSqliteToRead(data: string): Store {
   }
 }
 
+/** The store of a configuration. */
+interface NamedStore {
+  readonly config: StoreConfig
+  /** The folder for keys and state. */
+  readonly data: string
+  /** The kinds that extensions add. */
+  readonly kinds: ReadonlyMap<string, AddedStoreKind>
+}
+
 interface OpenedReader {
   readonly store: StoreReader
   /** For people. */
@@ -109,13 +118,13 @@ interface OpenedReader {
 }
 
 /** Undefined if there is no store, or one in the memory of a service. Nothing is made or changed. Rejects with StoreError. */
-async function openToRead(config: StoreConfig, data: string): Promise<OpenedReader | undefined> {
-  if (config.kind === 'memory') return undefined
-  if (config.kind === 'postgres') {
-    const { openPostgresToRead } = await import('./postgres/open.ts')
-    const store = await openPostgresToRead(config, systemClock)
-    return { store, place: storeLocation(config), close: () => store.close() }
+async function openToRead({ config, data, kinds }: NamedStore): Promise<OpenedReader | undefined> {
+  const added = kinds.get(config.kind)
+  if (added !== undefined) {
+    const store = await added.openToRead(config, systemClock)
+    return { store, place: added.location(config), close: () => store.close() }
   }
+  if (config.kind !== 'sqlite') return undefined
   const { path } = planSqlite(config, data)
   if (!existsSync(path)) return undefined
   const db = orCannotRead(path, () => openFile(path))
@@ -125,16 +134,14 @@ async function openToRead(config: StoreConfig, data: string): Promise<OpenedRead
 
 /**
  * Hands the store of a configuration to `inspect`. Does nothing if there is no store, or none that can be read:
- * whoever opens it reports why. `data` is the folder for keys and state. Rejects with what `inspect` throws, and with StoreError
- * if a record is damaged. Blocks
- * the thread: for the command line.
+ * whoever opens it reports why. Rejects with what `inspect` throws, and with StoreError if a record is damaged. Blocks the thread:
+ * for the command line.
  */
 export async function inspectStore(
-  config: StoreConfig,
-  data: string,
+  named: NamedStore,
   inspect: (store: StoreReader) => Promise<void>,
 ): Promise<void> {
-  const opened = await openToRead(config, data).catch(() => undefined)
+  const opened = await openToRead(named).catch(() => undefined)
   try {
     if (opened !== undefined) await inspect(opened.store)
   } catch (thrown) {
@@ -156,11 +163,10 @@ interface StoredKinds<K extends string> {
  * meanwhile. Rejects with StoreError if the store cannot be read. Blocks the thread: for the command line.
  */
 export async function readStoredRecords<K extends string>(
-  config: StoreConfig,
-  data: string,
+  named: NamedStore,
   kinds: readonly K[],
 ): Promise<StoredKinds<K> | undefined> {
-  const opened = await openToRead(config, data)
+  const opened = await openToRead(named)
   if (opened === undefined) return undefined
   try {
     return { place: opened.place, records: await valuesOf(opened.store, kinds) }

@@ -1,7 +1,6 @@
 import { join } from 'node:path'
 import type { Problems } from '../../base/config/problems.ts'
 import { choice, duration, kinds, optional, section, size, type Static } from '../../base/config/schema.ts'
-import { compilePostgres, postgresSchema } from './postgres/connection-schema.ts'
 import type { SqlitePlan } from './sqlite/sqlite-file.ts'
 
 export const storeSchema = kinds(
@@ -27,7 +26,6 @@ export const storeSchema = kinds(
       },
       { description: 'A file in the data folder, shared by all processes of the machine.' },
     ),
-    postgres: postgresSchema,
     memory: section({}, { description: 'Forgets everything at a restart, and serves one process only.' }),
   },
   {
@@ -41,9 +39,8 @@ const SHORTEST_DEADLINE = 100
 
 export type StoreConfig = Static<typeof storeSchema>
 
-/** Reports a store that does not fit the number of worker processes, and an address that is none. */
+/** Reports a store that does not fit the number of worker processes, and a deadline that no disk keeps. */
 export function compileStore(config: StoreConfig, workers: number, problems: Problems): void {
-  if (config.kind === 'postgres') compilePostgres(config, problems)
   if (config.kind === 'sqlite' && config.deadline < SHORTEST_DEADLINE)
     problems.error(
       ['store', 'deadline'],

@@ -9,14 +9,12 @@ import { LogoutSender } from '../../../src/extensions/logout/sender.ts'
 import { systemClock } from '../../../src/base/kernel/clock.ts'
 import { createOutboundClient } from '../../../src/identity/keys/remote/outbound.ts'
 import { MemoryStore } from '../../../src/state/stores/sqlite/memory.ts'
-import { openStore } from '../../../src/state/stores/open-store.ts'
-import { dataFolder } from '../../support/data-folder.ts'
 import { needing } from '../../support/machine.ts'
 import { type LogoutReceiver, startLogoutReceiver } from './logout-receiver.ts'
 import { type ManualAfter, manualAfter } from '../../support/manual-after.ts'
 import { type MovableClock, movableClock } from '../../support/movable-clock.ts'
 import { settled } from '../../support/settled.ts'
-import { sharedStore } from '../../support/shared-store.ts'
+import { openShared, sharedStore } from '../../support/shared-store.ts'
 import { client, ISSUER, openTestIdentity, verify } from '../../support/identity-under-test.ts'
 
 const toldClient = (id: string, backchannelLogoutUri: string): Client => ({
@@ -352,9 +350,9 @@ describe('C6.3.3a a queue that outlives processes', () => {
 describe('C6.3.3a nodes that share a store', needing('postgresql'), () => {
   it('C6.3.3a send each notice once, and go on for a node that has died', async () => {
     const receiver = await startLogoutReceiver('silence')
-    const [config, data] = [await sharedStore(), await dataFolder()]
+    const config = await sharedStore()
     const open = async (): Promise<Store> => {
-      const store = await openStore(config, data, systemClock)
+      const store = await openShared(config, systemClock)
       onTestFinished(() => store.close())
       return store
     }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { OpenSharedRates } from '../../../src/base/contracts/calls/admission.ts'
 import type { Exchange } from '../../../src/base/contracts/calls/exchange.ts'
 import type { Principal } from '../../../src/base/contracts/people/principal.ts'
 import { Problems } from '../../../src/base/config/problems.ts'
@@ -334,6 +335,22 @@ describe('rates over several workers', () => {
     seats[0]?.report({ clients: { keys: ['acme-books'], counts: [20] }, addresses: { keys: [], counts: [] } })
     board.tick()
     expect(letIn(workers[1] as TestGuard, 50)).toBe(20)
+  })
+})
+
+describe('C11.7.5 rates that nodes share', () => {
+  it('C11.7.5 get the part of a burst from each configuration, and the number of processes', () => {
+    const clients = { share: 0, take: () => 1, peek: () => 1, sweep: () => undefined }
+    const exchange = { processes: 0, tick: () => undefined }
+    const openRates: OpenSharedRates = ({ share }) => ({
+      clients: Object.assign(clients, { share }),
+      exchange,
+    })
+    const { guard } = makeGuard({ share: 0.2 }, { openRates })
+    expect(clients.share).toBe(0.2)
+    guard.configure(compileLoad({ ...LOAD_DEFAULTS, share: 0.3 }, 1, 1))
+    guard.processes = 7
+    expect([clients.share, exchange.processes]).toEqual([0.3, 7])
   })
 })
 

@@ -1,7 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { Problems } from '../../../src/base/config/problems.ts'
-import { compileSeals } from '../../../src/identity/keys/signing/schema.ts'
 import { KeyError } from '../../../src/base/kernel/key-error.ts'
 import { sealBytes, sealOf, Seals } from '../../../src/identity/keys/signing/seal.ts'
 import { sealKey } from '../../support/seal-key.ts'
@@ -91,21 +89,5 @@ describe('a seal', () => {
     expect(sealBytes(bytes.toString('hex'))).toBeUndefined()
     expect(() => new Seals([{ id: 'a', key: 'short' }])).toThrow(/The seal a of `store\.seal` is no key/)
     expect(() => new Seals([])).toThrow(/no seal/)
-  })
-})
-
-describe('T7 the seals of a configuration', () => {
-  const problems = (...seal: readonly { id: string; key: string }[]): readonly string[] => {
-    const problems = new Problems()
-    compileSeals({ kind: 'postgres', seal }, problems)
-    return problems.list.map(({ path, message, hint }) => `${path.join('.')} ${message} ${hint ?? ''}`.trim())
-  }
-
-  it('T7 are keys, each with a name of its own; what is wrong is told without the key', () => {
-    expect(problems(sealKey('a'), sealKey('b'))).toEqual([])
-    expect(problems(sealKey('a'), { id: 'a', key: 'hunter2' })).toEqual([
-      'store.seal.1.key is no key it must be 32 bytes, as `openssl rand -base64 32` prints them',
-      'store.seal.1.id is the name of another seal too',
-    ])
   })
 })

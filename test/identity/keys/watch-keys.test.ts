@@ -3,8 +3,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { openKeys } from '../../../src/identity/keys/signing/service-keys.ts'
-import { SealedKeys } from '../../../src/identity/keys/signing/sealed-keys.ts'
-import { Seals } from '../../../src/identity/keys/signing/seal.ts'
 import { FolderKeys } from '../../../src/identity/keys/signing/folder-keys.ts'
 import {
   compareWithHistory,
@@ -17,7 +15,6 @@ import { MemoryStore } from '../../../src/state/stores/sqlite/memory.ts'
 import { eventually } from '../../support/eventually.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 import { ROTATION } from '../../support/keys-for-tests.ts'
-import { sealKey } from '../../support/seal-key.ts'
 import { settled } from '../../support/settled.ts'
 
 /** Milliseconds between two readings of the folder. */
@@ -270,36 +267,5 @@ describe('C6.3.4 the remembered keys', () => {
     await store.create('signing_keys', 'own', { value: { kids: 'a' } })
     expect(await compareWithHistory({ kids: ['a'], made: false }, store)).toBe('first')
     expect(await rememberedKeys(store)).toEqual(['a'])
-  })
-
-  it('C11.7.2 reads keys of a store when something was written there, or is due', async () => {
-    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
-    onTestFinished(() => void vi.useRealTimers())
-    const clock = movableClock()
-    const store = new MemoryStore(clock)
-    const place = new SealedKeys(store, new Seals([sealKey('test')]))
-    const keys = await openKeys({ place, algorithms: ['ES256'], rotation: ROTATION }, clock)
-    let mark = 'first'
-    const ended = vi.spyOn(keys, 'rotateIfDue')
-    const confirmed = vi.spyOn(keys, 'confirm')
-    const secretReplaced = () => Promise.resolve()
-    const recorder = { note: () => undefined }
-    const watch = new KeyWatch({ keys, store, recorder, mark: () => ({ mark, age: 0 }), secretReplaced })
-    await watch.start()
-    onTestFinished(() => watch.stop())
-    const tick = async (): Promise<void> => {
-      vi.advanceTimersByTime(place.every)
-      await settled()
-      await Promise.allSettled(ended.mock.results.map(({ value }) => value))
-      await settled()
-    }
-    for (let n = 0; n < 4; n += 1) await tick()
-    expect([ended.mock.calls.length, confirmed.mock.calls.length]).toEqual([1, 3])
-    mark = 'second'
-    for (let n = 0; n < 2; n += 1) await tick()
-    expect(ended.mock.calls).toHaveLength(2)
-    clock.advance(1000 * (ROTATION.every + 1))
-    await tick()
-    expect(ended.mock.calls).toHaveLength(3)
   })
 })

@@ -4,8 +4,8 @@
  * differ. BENCH_ROUNDS and BENCH_SECONDS bound it.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import { startCluster } from '../../support/node-troubles.ts'
-import { startNodes, type StartedNode } from '../../support/nodes.ts'
+import { startCluster } from '../../extensions/postgres/support/node-troubles.ts'
+import { startNodes, type StartedNode } from '../../extensions/postgres/support/nodes.ts'
 import { issueToken } from '../../support/tokens.ts'
 import { cpuSeconds, processTree } from './cpu-time.ts'
 import { median } from './exchanges.ts'

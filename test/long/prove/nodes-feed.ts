@@ -5,9 +5,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FeedPlace } from '../../../src/base/contracts/records/store.ts'
 import { systemClock } from '../../../src/base/kernel/clock.ts'
-import { PostgresLink } from '../../../src/state/stores/postgres/link.ts'
-import { PostgresStore } from '../../../src/state/stores/postgres/store.ts'
-import { startCluster } from '../../support/node-troubles.ts'
+import { PostgresLink } from '../../../src/extensions/postgres/link.ts'
+import { PostgresStore } from '../../../src/extensions/postgres/store.ts'
+import { startCluster } from '../../extensions/postgres/support/node-troubles.ts'
 import { makeTables, planTo } from '../../support/postgres.ts'
 
 const WRITERS = 8

@@ -3,8 +3,8 @@
  * (`-- 10`), with `kill -9` of all its processes; 1 if one is.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import { between, callRefresh, statusesOf, timeOf } from '../../support/callers.ts'
-import { SCOPE, startWorld } from '../../support/node-troubles.ts'
+import { between, callRefresh, statusesOf, timeOf } from '../../extensions/postgres/support/callers.ts'
+import { SCOPE, startWorld } from '../../extensions/postgres/support/node-troubles.ts'
 import { issueToken } from '../../support/tokens.ts'
 
 const kills = Number(process.argv[2] ?? 10)

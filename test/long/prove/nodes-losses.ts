@@ -12,13 +12,19 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { BEHIND_BALANCER, startBalancer } from '../../support/balanced-nodes.ts'
-import { between, callData, type Caller, statusesOf, timeOf } from '../../support/callers.ts'
-import { giveClock } from '../../support/database-clock.ts'
+import { BEHIND_BALANCER, startBalancer } from '../../extensions/postgres/support/balanced-nodes.ts'
+import {
+  between,
+  callData,
+  type Caller,
+  statusesOf,
+  timeOf,
+} from '../../extensions/postgres/support/callers.ts'
+import { giveClock } from '../../extensions/postgres/support/database-clock.ts'
 import { layOut } from '../../support/earlier-postern.ts'
 import { freePort } from '../../support/free-port.ts'
-import { startFullPostgres } from '../../support/full-postgres.ts'
-import { openNode } from '../../support/killed-postgres.ts'
+import { startFullPostgres } from '../../extensions/postgres/support/full-postgres.ts'
+import { openNode } from '../../extensions/postgres/support/killed-postgres.ts'
 import {
   failOver,
   SCOPE,
@@ -27,11 +33,11 @@ import {
   type World,
   TROUBLES,
   until,
-} from '../../support/node-troubles.ts'
-import type { NodesOptions, StartedNode } from '../../support/nodes.ts'
+} from '../../extensions/postgres/support/node-troubles.ts'
+import type { NodesOptions, StartedNode } from '../../extensions/postgres/support/nodes.ts'
 import { query, type PostgresCluster } from '../../support/postgres.ts'
 import { oneOf, randomFrom } from '../../support/seeded-random.ts'
-import { type Accounts, type Lost, startAccounts } from '../../support/token-accounts.ts'
+import { type Accounts, type Lost, startAccounts } from '../../extensions/postgres/support/token-accounts.ts'
 import { issueToken } from '../../support/tokens.ts'
 
 const { values } = parseArgs({

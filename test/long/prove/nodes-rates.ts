@@ -7,8 +7,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Pool } from 'undici'
 import { inParallel } from '../load/exchanges.ts'
-import { startCluster } from '../../support/node-troubles.ts'
-import { startNodes } from '../../support/nodes.ts'
+import { startCluster } from '../../extensions/postgres/support/node-troubles.ts'
+import { startNodes } from '../../extensions/postgres/support/nodes.ts'
 import { issueToken } from '../../support/tokens.ts'
 
 const NODES = 4

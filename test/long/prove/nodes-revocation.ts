@@ -5,8 +5,8 @@
  */
 import { decodeJwt } from 'jose'
 import { setTimeout as pause } from 'node:timers/promises'
-import { startCluster } from '../../support/node-troubles.ts'
-import { type StartedNode, startNodes } from '../../support/nodes.ts'
+import { startCluster } from '../../extensions/postgres/support/node-troubles.ts'
+import { type StartedNode, startNodes } from '../../extensions/postgres/support/nodes.ts'
 import { bearer } from '../../support/requests.ts'
 import { ALL_AT_ACME, issueToken } from '../../support/tokens.ts'
 

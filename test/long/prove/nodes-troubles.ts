@@ -5,8 +5,13 @@
  *     npm run prove nodes-troubles -- --seconds 30 [--only frozen]
  */
 import { parseArgs } from 'node:util'
-import { statusesOf, timeOf } from '../../support/callers.ts'
-import { startWorld, suffer, TROUBLES, type Trouble } from '../../support/node-troubles.ts'
+import { statusesOf, timeOf } from '../../extensions/postgres/support/callers.ts'
+import {
+  startWorld,
+  suffer,
+  TROUBLES,
+  type Trouble,
+} from '../../extensions/postgres/support/node-troubles.ts'
 
 const { values } = parseArgs({
   options: { seconds: { type: 'string', default: '30' }, only: { type: 'string' } },

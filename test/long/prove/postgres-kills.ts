@@ -6,7 +6,7 @@ import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from '../../support/free-port.ts'
-import { refreshThroughKills } from '../../support/killed-postgres.ts'
+import { refreshThroughKills } from '../../extensions/postgres/support/killed-postgres.ts'
 import { PostgresCluster } from '../../support/postgres.ts'
 
 const kills = Number(process.argv[2] ?? 10)

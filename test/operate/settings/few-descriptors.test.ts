@@ -14,7 +14,8 @@ const fileWith = (backends: string): string =>
 function warned(backends: string, limit: number): readonly string[] {
   const { configuration } = SETTINGS.read(fileWith(backends), {})
   const problems = new Problems()
-  if (configuration) warnOfFewDescriptors(configuration, problems, descriptorsOf(limit))
+  if (configuration)
+    warnOfFewDescriptors(configuration, problems, SETTINGS.added.stores, descriptorsOf(limit))
   return problems.list.map(({ message }) => message)
 }
 

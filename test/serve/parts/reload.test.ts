@@ -7,6 +7,7 @@ import { compileScopes } from '../../../src/base/config/scopes/schema.ts'
 import { NO_TRAIL } from '../../../src/base/contracts/records/audit.ts'
 import { compileDirectory } from '../../../src/identity/directory/records/compile.ts'
 import { holdingsOf } from '../../../src/identity/directory/records/holdings.ts'
+import type { SharedParts } from '../../../src/base/contracts/records/store.ts'
 import { systemClock } from '../../../src/base/kernel/clock.ts'
 import { Fault } from '../../../src/base/kernel/faults.ts'
 import type { Configuration } from '../../../src/operate/settings/configuration.ts'
@@ -166,6 +167,7 @@ describe('C11.5.4 a reload that is refused though its files have no mistake', ()
       {
         store: Object.assign(new MemoryStore(systemClock), {
           list: () => Promise.reject(new Fault('identity_unavailable', { detail: 'the store is slow' })),
+          shared: { maxAge: 1000 } as SharedParts,
         }),
         environment: { SEAL: sealKey('a').key, TOKEN: 'a-token-of-this-test-0123456789' },
       },

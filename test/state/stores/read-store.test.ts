@@ -37,7 +37,7 @@ describe('C12.1.7 a store that is only read', () => {
     await store.create('client', 'a', { value: { name: 'a' } })
     await store.close()
     const list = () =>
-      inspectStore(PATIENT_STORE, data, async (reader) => {
+      inspectStore({ config: PATIENT_STORE, data, kinds: new Map() }, async (reader) => {
         await reader.list('client')
       })
     await list()

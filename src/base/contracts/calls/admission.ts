@@ -96,39 +96,53 @@ export interface RateUsage {
   readonly addresses: Tallies
 }
 
-/** Prefix of the keys of addresses. Anybody can use many, so their budgets may be forgotten after two days. */
-export const OF_ADDRESS = 'a:'
-
-/** The calls of one process under a rate that all nodes share: those used, and those that it asks for. */
-export interface BudgetUse {
-  readonly key: string
+/** How fast a bucket fills up with calls, and how many it holds. */
+export interface BucketRate {
   /** Calls per millisecond. */
   readonly perMs: number
   /** Calls at once, after a rest. */
   readonly burst: number
-  /** Calls that were let in and that nobody has taken out of the budget yet; below 0: taken out, and given back. */
-  readonly spent: number
-  /** Calls to be taken out now, for this process to let in. */
-  readonly want: number
 }
 
-export interface BudgetGrant {
+/** The rates of clients in one process, of those that all nodes share. It answers from memory: a call never waits for the store. */
+interface SharedBuckets {
+  /** The part of a burst that all processes together may let in before they have asked the store: 0 to 1. */
+  share: number
+  /** As `Buckets.take` (gateway/limits/buckets.ts). */
+  take(key: string, rate: BucketRate, now: number): number
+  peek(key: string, rate: BucketRate, now: number): number
+  sweep(count: number, now: number): void
+}
+
+/** The rates that several nodes share (C4.5). */
+export interface SharedRates {
+  readonly clients: SharedBuckets
+  readonly exchange: {
+    /** Processes that are alive on all nodes. */
+    set processes(count: number)
+    /** To be called often: tells the others what this process has let in, when that is due. Never throws. */
+    tick(): void
+  }
+}
+
+interface SharedRateParts {
+  /** Most clients that are remembered. */
+  readonly most: number
+  readonly share: number
+  /** Each process counts addresses for itself, because anybody can use many; those that call much are shared. */
+  readonly addresses: {
+    takeUsage(least: (rate: BucketRate) => number): readonly BucketUse[]
+    limitTo(key: string, left: number): void
+  }
+  /** Clock.monotonic(). */
+  readonly now: () => number
+}
+
+export interface BucketUse {
   readonly key: string
-  /** Calls that were taken out for this process: at most what it wanted. */
-  readonly granted: number
-  /** Calls that are left in the budget; below 0 if more were let in than there were. */
-  readonly level: number
+  readonly rate: BucketRate
+  /** Calls that were let in since the last time. */
+  readonly count: number
 }
 
-/** Most keys of one request. */
-export const MOST_USES = 500
-
-/** The budgets of rates that several nodes share. A budget fills up by its rate, to its burst. */
-export interface Budgets {
-  /**
-   * Exchanges the uses of several keys, MOST_USES at most. A number that `who` has used before changes nothing, so
-   * a request may be repeated: then nothing is granted. A use without a grant in the answer must be sent again. Rejects with
-   * Fault `identity_unavailable`.
-   */
-  exchange(who: string, number: number, uses: readonly BudgetUse[]): Promise<readonly BudgetGrant[]>
-}
+export type OpenSharedRates = (parts: SharedRateParts) => SharedRates

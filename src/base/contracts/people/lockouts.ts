@@ -1,3 +1,5 @@
+import type { Clock } from '../../kernel/clock.ts'
+
 /** Password attempts with the same key are counted together (C6.3.5). */
 export interface GuessingKey {
   /** As typed. A name that no user has is counted like any other. */
@@ -64,56 +66,37 @@ export interface LockoutFilter {
 }
 
 /** After how many failures the next attempt waits, and how long. Times in milliseconds. */
-export interface SharedDelays {
+export interface Delays {
   readonly free: number
   readonly delay: number
   readonly longest: number
-  /** After that time without a failure, earlier ones count no more. */
+}
+
+/** The rules of a configuration that count over all nodes. */
+interface SharedRules {
+  readonly attempts: Delays
+  readonly accounts: Delays
+  /** Milliseconds after which failures of a name, client and network are forgotten. */
   readonly forget: number
 }
 
-export interface TakenTurn {
-  /** Whether the attempt may run. */
-  readonly taken: boolean
-  /** Whether nobody else may run meanwhile. */
-  readonly alone: boolean
-  /** Why it may not run: true if somebody else has the turn, false if the delay of the failures has not passed. */
-  readonly isBusy: boolean
-  /** How long to wait before it may be tried again, in milliseconds; 0 if it was taken. */
-  readonly wait: number
-}
-
-export interface AttemptTurns {
-  /** Drawn for each attempt. */
-  readonly by: string
-  /** The key that `take` was called with. */
-  readonly key: string
-  /** The key that `count` was called with, and whether it has the turn alone. */
-  readonly account?: { readonly key: string; readonly alone: boolean } | undefined
-}
+/** Ends a turn that was taken, with the outcome of the attempt. Resolves with false if others may have had it meanwhile. */
+export type EndTurn = (right: boolean | undefined) => Promise<boolean>
 
 /**
- * Turns of attempts that several nodes share. Their keys are digests: names and addresses are not stored. A turn is a
- * lease by the store's clock. Every method has the same effect when it is called twice by one attempt. Methods reject
- * with Fault `identity_unavailable` if the store cannot be reached.
+ * The turns of attempts over all nodes of a shared store, behind those of this node (C6.3.5). An attempt that cannot be counted
+ * is not made, so every method rejects with Fault `identity_unavailable` if the store is out of reach.
  */
-export interface LockoutTurns {
-  /** Takes the turn of a key for `ms` milliseconds, if nobody has it and the delay for its failures has passed. */
-  take(key: string, by: string, ms: number, delays: SharedDelays): Promise<TakenTurn>
-  /** As `take`, but attempts run at the same time until there are `free` failures. Each counts as one until it has ended. */
-  count(key: string, by: string, ms: number, delays: SharedDelays): Promise<TakenTurn>
-  /** The turns last `ms` milliseconds from now on, those that have not gone to another attempt. */
-  renew(held: AttemptTurns, ms: number): Promise<void>
+export interface SharedTurns {
   /**
-   * Ends an attempt. `right`: true forgets failures, false counts one, undefined leaves them as they were. Resolves with
-   * false if another attempt has had a turn of it meanwhile; then it counts as `undefined` does.
-   * @param forget milliseconds after which failures of the key and of the account are forgotten
+   * Resolves when the attempt may run on this node as far as the others are concerned.
+   * @param familiar whether failures elsewhere are not to delay it
+   * @param until time of Clock.monotonic() until which it may wait for other attempts
    */
-  end(
-    held: AttemptTurns,
-    right: boolean | undefined,
-    forget: { readonly key: number; readonly account: number },
-  ): Promise<boolean>
-  /** Forgets the failures of all keys that fit one of the patterns (`%`: any part). Resolves with their number. */
-  clear(patterns: readonly string[]): Promise<number>
+  enter(key: GuessingKey, familiar: boolean, rules: SharedRules, until: number): Promise<EndTurn>
+  /** Forgets failures. Resolves with their number. */
+  clear(filter: LockoutFilter): Promise<number>
 }
+
+/** @param wait resolves after so many milliseconds */
+export type OpenSharedTurns = (wait: (ms: number) => Promise<void>, clock: Clock) => SharedTurns

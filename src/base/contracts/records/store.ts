@@ -1,5 +1,5 @@
-import type { Budgets } from '../calls/admission.ts'
-import type { LockoutTurns } from '../people/lockouts.ts'
+import type { OpenSharedRates } from '../calls/admission.ts'
+import type { OpenSharedTurns } from '../people/lockouts.ts'
 
 /** JSON data of a record, always copied. Its shape belongs to the code that writes that kind of record. */
 export type StoredValue = Readonly<Record<string, unknown>>
@@ -109,11 +109,26 @@ export interface AppendOptions {
   readonly above?: number | undefined
 }
 
-/** Parts of a store that nodes share, besides records and changes. */
+/** The kinds of stores of one machine alone. Nodes share a store of any other kind, which an extension adds. */
+const OF_ONE_MACHINE: readonly string[] = ['sqlite', 'memory']
+
+/** Whether several nodes share the store of a section `store`. */
+export const isShared = ({ kind }: { readonly kind: string }): boolean => !OF_ONE_MACHINE.includes(kind)
+
+/**
+ * Parts of a store that nodes share, besides records and changes. Methods reject with Fault `identity_unavailable` if the store
+ * cannot be reached.
+ */
 export interface SharedParts {
-  readonly nodes: Nodes
-  readonly budgets: Budgets
-  readonly lockouts: LockoutTurns
+  /** How long calls are served with what is known of the store while it cannot be reached, in milliseconds. */
+  readonly maxAge: number
+  /** For a process that starts, and cannot know whether the store's clock is right, nor what its newest change hides. */
+  atStart(): Promise<StoreAtStart>
+  live(): Promise<LiveNodes>
+  /** From now on the other nodes learn that this one is alive, and what it is. */
+  join(node: JoiningNode): JoinedNode
+  readonly openRates: OpenSharedRates
+  readonly openTurns: OpenSharedTurns
 }
 
 /** The purpose of looking a record up; `use` if nothing is said. */
@@ -282,8 +297,6 @@ export interface NodeFacts {
   readonly address?: string
   /** The version of Postern. */
   readonly version: string
-  /** The version of the store's tables that it knows. */
-  readonly schema: number
   /** A digest of its configuration: nodes with the same one serve the same. */
   readonly config: string
   /** Processes that serve. */
@@ -296,11 +309,6 @@ export interface NodeFacts {
   readonly clockDoubt?: number
   /** It takes the store for older than what it has seen. Absent: of an older version. */
   readonly contentsDoubted?: boolean
-}
-
-export interface SeenNode extends NodeFacts {
-  /** When it was last seen, in milliseconds since the epoch, by the store's clock. */
-  readonly seenAt: number
 }
 
 /** The nodes that are alive, and what they have in common. */
@@ -321,17 +329,24 @@ export interface StoreAtStart {
   readonly contentsDoubted: boolean
 }
 
-/** The nodes that share a store. Methods reject with Fault `identity_unavailable` if the store cannot be reached. */
-export interface Nodes {
-  /** The version of the tables that this process knows. */
-  readonly knownSchema: number
-  /** Says that this node is alive, and describes it. */
-  beat(facts: NodeFacts): Promise<LiveNodes>
-  live(): Promise<LiveNodes>
-  /** For a process that starts, and cannot know whether the store's clock is right, nor what its newest change hides. */
-  atStart(): Promise<StoreAtStart>
-  /** All that were seen within the last hour, the latest first. */
-  list(): Promise<readonly SeenNode[]>
-  /** A node ends: nobody counts it any more. */
-  leave(id: string): Promise<void>
+/** A node that joins those that share its store. */
+export interface JoiningNode {
+  /** Its facts as they are now. */
+  readonly facts: () => NodeFacts
+  /**
+   * Called when all nodes have had the same configuration for a while. Once it has resolved with true, it is not called
+   * again for this agreement; until then each time that the others learn of this node. If it rejects, only after another while.
+   */
+  readonly agreed: () => Promise<boolean>
+  /** Called with an error that is not the store's. */
+  readonly failed: (cause: unknown) => void
+}
+
+export interface JoinedNode {
+  /** The nodes that were alive when the others last learned of this one; undefined before that. */
+  readonly live: LiveNodes | undefined
+  /** This node has another configuration from now on. */
+  changed(): void
+  /** The others stop counting this node. Never rejects. */
+  stop(): Promise<void>
 }

@@ -75,8 +75,8 @@ export interface KeyPlace extends Sealer {
   readonly secretTitle: string
   /** Seals anew, with the first seal; nothing if something cannot be opened. Absent where nothing is sealed. */
   rewrap?(): Promise<Rewrapped>
-  /** From now on these seals seal and open. Absent where nothing is sealed. */
-  useSeals?(seals: Seals): void
+  /** From now on the seals of this section `store` seal and open. Absent where none are configured. */
+  adopt?(store: { readonly kind: string }): void
   /** Warns of what is sealed, and not with the first seal. Absent where there is one seal only. */
   olderSeals?(sealed: readonly SealedTitle[]): readonly Diagnosis[]
   /** Whether the place exists, and what an operator should know about it. Changes nothing. */

@@ -3,7 +3,6 @@ import { duration, flag, section, type Static } from '../../../base/config/schem
 import type { SigningAlgorithm } from '../../../base/contracts/people/people.ts'
 import { DAY_MS } from '../../../base/kernel/units.ts'
 import type { KeyPlace } from './key-place.ts'
-import { SEAL_ADVICE, sealBytes, type SealKey } from './seal.ts'
 import type { KeysPlan } from './service-keys.ts'
 
 export const SIGNING_ALGORITHMS = ['ES256', 'RS256'] as const satisfies readonly SigningAlgorithm[]
@@ -37,17 +36,6 @@ export const keysSchema = section(
       'The keys that sign tokens. The first start makes them: in the folder `keys` of `data`, or in a Postgres store.',
   },
 )
-
-export function compileSeals(
-  { seal = [] }: { readonly kind: string; readonly seal?: readonly SealKey[] },
-  problems: Problems,
-): void {
-  const ids = seal.map(({ id }) => id)
-  for (const [at, { id, key }] of seal.entries()) {
-    if (sealBytes(key) === undefined) problems.error(['store', 'seal', at, 'key'], 'is no key', SEAL_ADVICE)
-    if (ids.indexOf(id) < at) problems.error(['store', 'seal', at, 'id'], 'is the name of another seal too')
-  }
-}
 
 export type KeysConfig = Static<typeof keysSchema>
 

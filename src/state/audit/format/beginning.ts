@@ -6,7 +6,7 @@ import { open } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Recorder } from '../../../base/contracts/records/recorder.ts'
-import type { Store, StoredValue } from '../../../base/contracts/records/store.ts'
+import { isShared, type Store, type StoredValue } from '../../../base/contracts/records/store.ts'
 import { type After, after as systemAfter } from '../../../base/kernel/clock.ts'
 import { KeyError } from '../../../base/kernel/key-error.ts'
 import { formerFolder, isFormer, readOwnFormerManifest } from './former.ts'
@@ -49,7 +49,7 @@ export interface PlacedNode {
 }
 
 export const placeOfTrail = ({ store, server }: PlacedNode, folder: string): TrailPlace => ({
-  host: store.kind === 'postgres' ? `${hostname()} ${server.listen}` : '',
+  host: isShared(store) ? `${hostname()} ${server.listen}` : '',
   // `POSTERN_DATA` may be relative.
   folder: resolve(folder),
 })

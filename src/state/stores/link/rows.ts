@@ -4,7 +4,7 @@ import type { Change, Entry, StoredValue } from '../../../base/contracts/records
 /** A row of `record`, without kind and indexes. A type alias, so that the rows of node:sqlite can be cast to it. */
 export type RecordRow = {
   readonly key: string
-  /** The whole key, where `key` is shortened (Postgres). */
+  /** The whole key, where `key` is shortened (in a store that nodes share). */
   readonly long_key?: string | null
   readonly value: string
   readonly version: number

@@ -1,4 +1,4 @@
-/** The common parts of the ways to a store: SQLite's thread and Postgres. */
+/** The common parts of the ways to a store: SQLite's thread, and the connections of a store that nodes share. */
 import { performance } from 'node:perf_hooks'
 import { Fault } from '../../../base/kernel/faults.ts'
 
