@@ -106,9 +106,6 @@ export const OFFERED: readonly string[] = [
   ],
   ...[
     'identity/keys/issuers/issuers-schema',
-    'identity/keys/remote/client-keys',
-    'identity/keys/dpop/nonces',
-    'identity/keys/dpop/proofs',
     'identity/keys/signing/key-place',
     'identity/keys/verify/algorithms',
     'identity/keys/verify/signatures',

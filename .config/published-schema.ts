@@ -42,6 +42,7 @@ const OWN = new Set<string>([
   'personal',
   'fixed',
   'retired',
+  'after',
   'description',
   'default',
   'required',

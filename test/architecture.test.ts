@@ -37,7 +37,7 @@ const HOUSE: Readonly<Record<string, readonly (readonly string[])[]>> = {
   ],
   identity: [
     ['directory/hashing', 'keys/verify'],
-    ['directory/records', 'keys/dpop', 'keys/remote', 'keys/signing'],
+    ['directory/records', 'keys/remote', 'keys/signing'],
     ['dependencies', 'directory/editors', 'keys/issuers'],
     ['guessing', 'pages', 'stored'],
     ['steps'],

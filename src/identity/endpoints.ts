@@ -1,4 +1,3 @@
-import { CLIENT_AUTH_METHODS, CONFIDENTIAL_AUTH_METHODS } from '../base/contracts/people/people.ts'
 import { refuseAsJson, refuseAsPage, refuseWithChallenge } from './steps/answers.ts'
 import { type Endpoint, flow } from './steps/endpoint.ts'
 import { applications, leadToAccount } from './endpoints/applications.ts'
@@ -13,7 +12,6 @@ import {
 } from './endpoints/documents.ts'
 import { endSession } from './endpoints/end-session.ts'
 import { login } from './endpoints/login.ts'
-import { countPushed, pushRequest } from './endpoints/push.ts'
 import {
   introspectToken,
   issueTokens,
@@ -25,10 +23,8 @@ import {
 import { chooseGrant } from './grants/grants.ts'
 import { LOGO_PATH, STYLESHEET_PATH } from './pages/theme.ts'
 import { recordRefusals } from './steps/records.ts'
-import { authenticateClient } from './steps/authenticate-client.ts'
-import { checkProof } from './steps/check-proof.ts'
-import { useAssertion } from './steps/client-assertion.ts'
-import { readForm, readPushedForm } from './steps/read-form.ts'
+import { authenticateClient, proveKey, useUpCredentials } from './steps/authenticate-client.ts'
+import { readForm } from './steps/read-form.ts'
 
 const below = (path: string) => (issuerPath: string) => `${issuerPath}${path}`
 /** A well-known path, which comes before the issuer's path (RFC 8414 §3.1). */
@@ -54,21 +50,6 @@ export const ENDPOINTS: readonly Endpoint[] = [
     announcedAs: 'authorization_endpoint',
   },
   {
-    name: 'par',
-    path: below('/connect/par'),
-    methods: POST,
-    closes: true,
-    crossOrigin: true,
-    steps: countPushed(
-      recordRefusals(
-        'authorization.refused',
-        flow(readPushedForm, authenticateClient, checkProof('par'), useAssertion, pushRequest),
-      ),
-    ),
-    refuse: refuseAsJson,
-    announcedAs: 'pushed_authorization_request_endpoint',
-  },
-  {
     name: 'token',
     path: below('/connect/token'),
     methods: POST,
@@ -80,8 +61,8 @@ export const ENDPOINTS: readonly Endpoint[] = [
         flow(
           readForm,
           authenticateClient,
-          checkProof('token'),
-          useAssertion,
+          proveKey('token'),
+          useUpCredentials,
           chooseGrant,
           redeemGrant,
           issueTokens,
@@ -90,7 +71,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     ),
     refuse: refuseAsJson,
     announcedAs: 'token_endpoint',
-    authMethods: CLIENT_AUTH_METHODS,
+    authenticates: 'all',
   },
   {
     name: 'revocation',
@@ -98,20 +79,20 @@ export const ENDPOINTS: readonly Endpoint[] = [
     methods: POST,
     closes: true,
     crossOrigin: true,
-    steps: recordRefusals('token.revoked', flow(readForm, authenticateClient, useAssertion, revokeToken)),
+    steps: recordRefusals('token.revoked', flow(readForm, authenticateClient, useUpCredentials, revokeToken)),
     refuse: refuseWithChallenge,
     announcedAs: 'revocation_endpoint',
-    authMethods: CLIENT_AUTH_METHODS,
+    authenticates: 'all',
   },
   {
     name: 'introspection',
     path: below('/connect/introspect'),
     methods: POST,
     closes: true,
-    steps: flow(readForm, authenticateClient, requireConfidential, useAssertion, introspectToken),
+    steps: flow(readForm, authenticateClient, requireConfidential, useUpCredentials, introspectToken),
     refuse: refuseWithChallenge,
     announcedAs: 'introspection_endpoint',
-    authMethods: CONFIDENTIAL_AUTH_METHODS,
+    authenticates: 'confidential',
   },
   {
     name: 'endsession',

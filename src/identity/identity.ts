@@ -3,7 +3,6 @@ import { WITHOUT_ACTION } from '../base/contracts/records/recorder.ts'
 import { prefersPage } from '../base/http/head/accept.ts'
 import { Fault, toFault } from '../base/kernel/faults.ts'
 import { withStoreBudget } from '../base/kernel/store-budget.ts'
-import { openPushedRequests } from './stored/pushed-requests.ts'
 import { openConsents } from './stored/consents.ts'
 import { openSessions, sessionCookie } from './stored/sessions.ts'
 import { hashedPasswords, holdersOf, type IdentityDeps } from './dependencies/dependencies.ts'
@@ -29,18 +28,27 @@ export interface Identity {
   readonly links: readonly AddedEndpoints['link'][]
 }
 
-/** @param added endpoints of extensions */
-export function openIdentity(deps: IdentityDeps, added: readonly MakeEndpoints[] = []): Identity {
+interface AddedParts {
+  /** Endpoints of extensions that tell of the service. */
+  readonly made?: readonly MakeEndpoints[]
+  /** Endpoints of extensions that belong to the authorization endpoint. */
+  readonly authorization?: readonly Endpoint[]
+}
+
+export function openIdentity(
+  deps: IdentityDeps,
+  { made = [], authorization = [] }: AddedParts = {},
+): Identity {
   const issuerPath = new URL(deps.urls.issuer).pathname.replace(/\/$/, '')
   const theme = compileTheme(deps.config.pages, issuerPath)
-  const metadata = discoveryDocument(deps, ENDPOINTS)
+  const own = ENDPOINTS.toSpliced(1, 0, ...authorization)
+  const metadata = discoveryDocument(deps, own)
   const dependencies: StepDependencies = {
     ...deps,
     people: holdersOf(deps.people),
     passwords: deps.passwords ?? hashedPasswords(deps.hasher),
     families: openFamilies(deps),
     codes: openCodes(deps),
-    pushedRequests: openPushedRequests(deps),
     sessions: openSessions(deps),
     consents: openConsents(deps),
     cookie: sessionCookie(deps.urls.issuer),
@@ -52,9 +60,9 @@ export function openIdentity(deps: IdentityDeps, added: readonly MakeEndpoints[]
     transport: transportOf(deps.urls),
   }
   const { catalogue, config: identity } = deps
-  const further = added.map((make) => make({ catalogue, identity, theme, metadata }))
+  const further = made.map((make) => make({ catalogue, identity, theme, metadata }))
   // If two have one path, the last counts: Postern's own.
-  const endpoints = [...further.flatMap((each) => each.endpoints), ...ENDPOINTS]
+  const endpoints = [...further.flatMap((each) => each.endpoints), ...own]
   return {
     dependencies,
     links: further.map(({ link }) => link),
@@ -126,11 +134,10 @@ async function answerAt(
   }
   record(exchange, dependencies, fault ?? attempt.redirectedFault, answer.status)
   const cors = endpoint.crossOrigin ? dependencies.cors : undefined
-  const nonce = fault?.facts.dpopNonce ?? attempt.newerNonce
   const headers = {
     ...answer.headers,
     ...dependencies.transport,
-    ...(nonce !== undefined && { 'DPoP-Nonce': nonce }),
+    ...(fault?.facts.headers ?? attempt.headers),
   }
   return { ...answer, headers: cors ? cors.onAnswer(exchange.head, headers) : headers }
 }

@@ -4,24 +4,27 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { decodeJwt } from 'jose'
 import { expect, it, onTestFinished } from 'vitest'
-import { logInThrough } from '../support/audited-people.ts'
+import { authorizeUrl, logInThrough } from '../support/audited-people.ts'
 import { runVerb } from '../support/command-line.ts'
 import { attackUpstream, bytesOf } from '../support/attacked.ts'
+import { tokenWith } from '../support/bound-tokens.ts'
 import { configFiles } from '../support/config-files.ts'
 import { dataFolder } from '../support/data-folder.ts'
 import { scene } from '../support/foreign-sidecar.ts'
 import { INTROSPECTION, startIssuerServer } from '../support/issuer-server.ts'
 import { DEMO } from '../support/spawn-postern.ts'
+import { postForm } from '../support/oauth.ts'
 import { sendRaw } from '../support/raw-http.ts'
 import { postern, startPostern } from '../support/start-postern.ts'
 import { at, withStream } from '../support/streaming.ts'
 
 const without = (process.env['POSTERN_WITHOUT'] ?? '').split(' ').filter((name) => name !== '')
 
+const SIDECAR = fileURLToPath(new URL('../../config/sidecar.yaml', import.meta.url))
+
 /** Of each extension: what somebody is told who asks for it where it is not there. */
 const MISSING: Readonly<Record<string, () => Promise<void>>> = {
   async introspection() {
-    const sidecar = fileURLToPath(new URL('../../config/sidecar.yaml', import.meta.url))
     const issuer = await startIssuerServer()
     const issuers = [
       'issuers:',
@@ -29,7 +32,7 @@ const MISSING: Readonly<Record<string, () => Promise<void>>> = {
       '    audience: a',
       '    introspection: { clientId: a, clientSecret: { env: SECRET } }',
     ]
-    const file = configFiles({ 'a.yaml': [`extends: ${sidecar}`, ...issuers, ''].join('\n') })('a.yaml')
+    const file = configFiles({ 'a.yaml': [`extends: ${SIDECAR}`, ...issuers, ''].join('\n') })('a.yaml')
     const { code, stderr } = await runVerb(['check', file], { env: { SECRET: 's' } })
     expect([code, stderr]).toEqual([
       2,
@@ -49,6 +52,87 @@ const MISSING: Readonly<Record<string, () => Promise<void>>> = {
     expect((await fetch(`${service.authUrl}/developers`)).status).toBe(404)
     const page = await fetch(service.authUrl, { headers: { accept: 'text/html' } })
     expect(await page.text()).not.toContain('/developers')
+  },
+  async fapi() {
+    const file = configFiles({
+      'a.yaml': `extends: ${DEMO}\nidentity:\n  par: { lifetime: 30s }\n  dpop: { nonce: required }\n`,
+      'b.yaml': `extends: ${DEMO}\ndirectory:\n  clients:\n    ledgerline:\n      dpop: required\n      authentication: [private_key_jwt]\n`,
+      'c.yaml': `extends: ${SIDECAR}\nissuers:\n  - { issuer: 'https://a.example', audience: a, confirmation: dpop }\n`,
+    })
+    const told = async (name: string) => {
+      const { code, stderr } = await runVerb(['check', file(name)], {
+        env: { UPSTREAM_URL: 'http://127.0.0.1:9' },
+      })
+      return { code, stderr }
+    }
+    const a = await told('a.yaml')
+    expect(a.code).toBe(2)
+    expect(a.stderr).toMatch(/a\.yaml:3 +identity\.par +is not a known key/)
+    expect(a.stderr).toMatch(/a\.yaml:4 +identity\.dpop +is not a known key/)
+    const b = await told('b.yaml')
+    expect(b.code).toBe(2)
+    expect(b.stderr).toMatch(/b\.yaml:5 +directory\.clients\.ledgerline\.dpop +is not a known key/)
+    expect(b.stderr).toMatch(
+      /b\.yaml:6 +directory\.clients\.ledgerline\.authentication\[0\] +expected one of/,
+    )
+    expect(await told('c.yaml')).toMatchObject({
+      ...{ code: 2, stderr: expect.stringMatching(/c\.yaml:3 +issuers\[0\]\.confirmation +expected one of/) },
+    })
+    // Clients that were stored while their members had an effect.
+    const data = await dataFolder()
+    const before = await startPostern({ data, keeps: 'store' })
+    const { store } = before.context
+    const { ledgerline } = before.configuration.directory.clients
+    const record = { ...ledgerline, authentication: ['client_secret_basic'] }
+    const demands = {
+      asked: {},
+      allowed: { dpop: 'optional', requirePar: false, jwks: [] },
+      bound: { dpop: 'required' },
+      pushing: { requirePar: true },
+      signing: { authentication: ['client_secret_basic', 'private_key_jwt'] },
+      held: { profile: 'fapi2' },
+      keyed: { jwks: [{}], secrets: [] },
+    }
+    for (const id of Object.keys(demands))
+      await store.create('directory_client', id, { value: { record: { ...record, id }, ends: {} } })
+    const refreshTokens = new Map<string, string>()
+    for (const id of Object.keys(demands))
+      refreshTokens.set(id, (await logInThrough(before, id)).refreshToken)
+    for (const [id, more] of Object.entries(demands)) {
+      const entry = await store.find('directory_client', id)
+      const value = { record: { ...record, id, ...more }, ends: {} }
+      await store.replace('directory_client', id, entry?.version ?? 0, value)
+    }
+    await before.close()
+    const service = await postern({ data, keeps: 'store' })
+    const refused = ['bound', 'held', 'keyed', 'pushing', 'signing']
+    await expect
+      .poll(() => service.log())
+      .toContainEqual(
+        expect.objectContaining({ event: 'clients_refused', clients: refused, number: refused.length }),
+      )
+    expect(service.log()).toContainEqual(expect.objectContaining({ event: 'client_members_unknown' }))
+    for (const id of Object.keys(demands)) {
+      const params = { grant_type: 'refresh_token', refresh_token: refreshTokens.get(id) ?? '' }
+      const secret = 'ledgerline-secret'
+      const { status, json } = await postForm(service, '/connect/token', { params, client: id, secret })
+      const expected = refused.includes(id) ? [400, 'invalid_client'] : [200, undefined]
+      expect([id, status, json.error]).toEqual([id, ...expected])
+      const page = await fetch(`${service.authUrl}${authorizeUrl({ client_id: id })}`)
+      expect([id, page.status]).toEqual([id, refused.includes(id) ? 400 : 200])
+    }
+    // A token that is bound to a key, and what comes with one.
+    const token = await tokenWith(service, { cnf: { jkt: 'a'.repeat(43) } })
+    const call = async (scheme: string) => {
+      const headers = { Authorization: `${scheme} ${token}`, DPoP: 'a.b.c' }
+      const answer = await fetch(`${service.baseUrl}${at('fund-list')}`, { headers })
+      return [answer.status, answer.headers.get('www-authenticate')]
+    }
+    expect(await call('Bearer')).toEqual([401, expect.stringContaining('error="invalid_token"')])
+    expect(await call('DPoP')).toEqual([401, expect.stringMatching(/^Bearer realm="[^"]*"$/)])
+    expect((await fetch(`${service.authUrl}/connect/par`, { method: 'POST' })).status).toBe(404)
+    const discovery = await (await fetch(`${service.authUrl}/.well-known/openid-configuration`)).text()
+    expect(discovery).not.toMatch(/dpop|pushed|private_key_jwt/)
   },
   async logout() {
     const at = 'http://127.0.0.1:9/'

@@ -160,9 +160,9 @@ const clientLeaves: Scenario = async () => {
 
 const AUTHORIZE = 'test/identity/authorize.test.ts'
 const TOKENS = 'test/identity/token-refusals.wire.test.ts'
-const PROOFS = 'test/identity/keys/proofs.test.ts'
+const PROOFS = 'test/extensions/fapi/proofs.test.ts'
 const LIMITS = 'test/gateway/rate-limits.wire.test.ts'
-const BOUND = 'test/gateway/bound-calls.wire.test.ts'
+const BOUND = 'test/extensions/fapi/bound-calls.wire.test.ts'
 
 /**
  * Every fault and a way to raise it; or, for those that take a whole flow, the file of tests that does. Whoever adds a
@@ -279,8 +279,8 @@ const RAISED: Readonly<Record<FaultCode, Scenario | string>> = {
   oauth_bad_request: tokenRequest({ grant_type: '' }),
   oauth_method: answered(() => ({ method: 'DELETE', target: '/connect/token' })),
   invalid_client: tokenRequest({}, 'nobody'),
-  assertion_refused: 'test/identity/client-assertions.test.ts',
-  assertion_replayed: 'test/identity/client-assertions.test.ts',
+  assertion_refused: 'test/extensions/fapi/client-assertions.test.ts',
+  assertion_replayed: 'test/extensions/fapi/client-assertions.test.ts',
   unauthorized_client: tokenRequest({}, 'ledgerline'),
   unsupported_grant_type: tokenRequest({ grant_type: 'implicit' }),
   invalid_grant: tokenRequest({ password: 'wrong' }),
@@ -304,7 +304,7 @@ const RAISED: Readonly<Record<FaultCode, Scenario | string>> = {
     target: '/connect/par',
     ...form({ client_id: 'ledgerline', nonce: 'n'.repeat(16 * 1024) }),
   })),
-  too_many_pushed_requests: 'test/identity/pushed-requests.test.ts',
+  too_many_pushed_requests: 'test/extensions/fapi/pushed-requests.test.ts',
   people_unavailable: 'test/extensions/people/people.wire.test.ts',
   identity_maintenance: arranged(closing('identity'), tokenRequest({})),
 }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { FAULTS } from '../../src/base/kernel/fault-table.ts'
-import { FAMILIES } from '../../src/operate/watch/metrics/families.ts'
+import { familiesWith } from '../../src/operate/watch/metrics/families.ts'
+import { EXTENSIONS } from '../../src/serve/start/settings.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { bearer, send } from '../support/requests.ts'
 import { postern, startPostern, type StartedPostern } from '../support/start-postern.ts'
@@ -167,7 +168,8 @@ describe('C11.1: /metrics', () => {
   })
 
   it('C11.1: names and label sets are those of the table', async () => {
-    const families = new Map(Object.values(FAMILIES).map((family) => [family.name, family.labels]))
+    const added = EXTENSIONS.flatMap(({ counters = [] }) => counters)
+    const families = new Map(familiesWith(added).map((family) => [family.name, family.labels]))
     for (const { name, labels } of await scrape()) {
       if (!name.startsWith('postern_')) continue
       const family = families.get(name) ?? families.get(name.replace(/_(?:bucket|sum|count)$/, ''))

@@ -49,7 +49,7 @@ export async function logInThrough(service: { readonly authUrl: string }, client
   const { json } = await postForm(service, '/connect/token', { params, client, secret })
   const idToken = String(json.id_token)
   const logOut = () => person.open(`/connect/endsession?id_token_hint=${idToken}`)
-  return { person, idToken, logOut }
+  return { person, idToken, refreshToken: String(json.refresh_token), logOut }
 }
 
 /** All that is kept of a trail, as it stands in its files: records, the values beside, the manifest. */

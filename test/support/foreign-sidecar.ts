@@ -35,7 +35,7 @@ const DEFAULTS: Omit<IssuerConfig, 'issuer'> = {
 }
 
 /** Members of an issuer's configuration; of extensions too. */
-export type IssuerChanges = Partial<IssuerConfig> &
+export type IssuerChanges = Partial<Omit<IssuerConfig, 'confirmation'>> &
   Readonly<Record<string, unknown>> & { readonly issuer: string }
 
 export interface Scene {
@@ -54,7 +54,10 @@ export async function scene(issuers: readonly IssuerChanges[], options: StartOpt
     ...options,
     environment: { UPSTREAM_URL: upstream.url, ...options.environment },
     change: (loaded) => {
-      const changed = { ...loaded, issuers: issuers.map((issuer) => ({ ...DEFAULTS, ...issuer })) }
+      const changed = {
+        ...loaded,
+        issuers: issuers.map((issuer): IssuerConfig => ({ ...DEFAULTS, ...issuer })),
+      }
       return options.change?.(changed) ?? changed
     },
   })

@@ -149,7 +149,7 @@ export function makeGateway(parts: GatewayParts = {}): Gateway {
 
 export const renderFault = compileFaultRenderer(
   compileNegotiation({ vendor: 'postern', defaultFormat: 'json' }),
-  { baseUrl: BASE },
+  { baseUrl: BASE, proofs: undefined },
 )
 
 export const jsonAnswer = (text: string, headers: BackendAnswer['headers'] = {}): BackendAnswer => ({

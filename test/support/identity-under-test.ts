@@ -9,7 +9,7 @@ import { NO_TRAIL } from '../../src/base/contracts/records/audit.ts'
 import type { Answer, Door, Exchange } from '../../src/base/contracts/calls/exchange.ts'
 import {
   type Client,
-  CLIENT_AUTH_METHODS,
+  SECRET_AUTH_METHODS,
   type SigningAlgorithm,
   type User,
 } from '../../src/base/contracts/people/people.ts'
@@ -23,13 +23,10 @@ import type { Head } from '../../src/base/http/head/head.ts'
 import { compileAuthorities, parseRequestTarget } from '../../src/base/http/head/request-target.ts'
 import type { IdentityDeps } from '../../src/identity/dependencies/dependencies.ts'
 import { identityDoor, openIdentity } from '../../src/identity/identity.ts'
-import { type IdentityConfig, identitySchema } from '../../src/identity/dependencies/schema.ts'
+import type { IdentityConfig } from '../../src/identity/dependencies/schema.ts'
 import { type LogoutNotices, NO_NOTICES } from '../../src/identity/dependencies/logouts.ts'
 import { StoreTokenRevoker } from '../../src/identity/stored/token-revoker.ts'
 import type { Clock } from '../../src/base/kernel/clock.ts'
-import { openClientKeySets } from '../../src/identity/keys/remote/client-keys.ts'
-import { openNonces } from '../../src/identity/keys/dpop/nonces.ts'
-import { nonceRules, openProofVerifier } from '../../src/identity/keys/dpop/proofs.ts'
 import { createDeriver } from '../../src/identity/keys/signing/key-place.ts'
 import { importPublicKey } from '../../src/identity/keys/verify/signatures.ts'
 import {
@@ -37,6 +34,7 @@ import {
   type KeyFinder,
   Standing,
 } from '../../src/identity/keys/verify/token-verifier.ts'
+import { loadSecurityProfile, SETTINGS } from '../../src/serve/start/settings.ts'
 import { ownAuthority } from '../../src/serve/start/token-authorities.ts'
 import { MemoryStore } from '../../src/state/stores/sqlite/memory.ts'
 import { type RevocationParts, RevocationRules } from '../../src/state/stores/feed/revocations.ts'
@@ -52,12 +50,21 @@ export class ManualClock {
   monotonic = (): number => this.at
 }
 
+type Added = Readonly<Record<string, unknown>>
+
+const openSecurity = await loadSecurityProfile()
+
 /** As a configuration file that says nothing about identity has it; and nobody guesses but where a test says so. */
 const CONFIG: IdentityConfig = {
-  ...(load(viewOf(identitySchema), nodeOf({}, { file: 'test', line: 1 }), [], {
-    environment: {},
-    problems: new Problems(),
-  }) as IdentityConfig),
+  ...(load(
+    viewOf(SETTINGS.schema).properties?.['identity'] ?? {},
+    nodeOf({}, { file: 'test', line: 1 }),
+    [],
+    {
+      environment: {},
+      problems: new Problems(),
+    },
+  ) as IdentityConfig),
   guessing: {
     attempts: { free: 1000, delay: 1000, longest: 1000 },
     networks: { free: 1000, delay: 1000, longest: 1000 },
@@ -84,7 +91,8 @@ const ALL = [
   ...['fund.maintain', 'business.fund.list', 'business.fund.create'],
 ]
 
-export const client = (id: string, more: Partial<Client> = {}): Client => ({
+/** @param more members of extensions too */
+export const client = (id: string, more: Partial<Client> & Added = {}): Client => ({
   authentication: more.kind === 'public' ? ['none'] : ['client_secret_basic', 'client_secret_post'],
   id,
   kind: 'customer',
@@ -97,8 +105,6 @@ export const client = (id: string, more: Partial<Client> = {}): Client => ({
   redirectUris: [],
   postLogoutRedirectUris: [],
   disabled: false,
-  dpop: 'optional',
-  requirePar: false,
   requirePkce: false,
   requireBinding: true,
   answerScope: 'granted',
@@ -172,7 +178,8 @@ function feedOf(store: Store): RevocationParts['feed'] {
 export interface TestIdentityOptions {
   readonly clients?: readonly Client[]
   readonly users?: readonly User[]
-  readonly config?: Partial<IdentityConfig>
+  /** Sections of extensions too. */
+  readonly config?: Partial<IdentityConfig> & Added
   readonly deps?: Partial<IdentityDeps>
   readonly logouts?: (store: Store, clock: Clock) => LogoutNotices
   /** That of another service: its records, another directory. */
@@ -212,10 +219,15 @@ export function openTestIdentity(options: TestIdentityOptions = {}) {
     longestLife: { tokens: 86_400_000, all: 30 * 86_400_000 },
   })
   const check = new TokenCheck({
-    authority: ownAuthority({ find: findKey, findLocally: findKey }, clock, {
-      authUrl: ISSUER,
-      baseUrl: API,
-    }),
+    authority: ownAuthority(
+      { find: findKey, findLocally: findKey },
+      clock,
+      {
+        authUrl: ISSUER,
+        baseUrl: API,
+      },
+      true,
+    ),
     rules,
     recorder,
     clock,
@@ -223,7 +235,7 @@ export function openTestIdentity(options: TestIdentityOptions = {}) {
   })
   const logouts = options.logouts?.(deps?.store ?? store, clock) ?? NO_NOTICES
   const now = deps?.clock ?? clock
-  const all: IdentityDeps = {
+  const base: Omit<IdentityDeps, 'security'> & Pick<Partial<IdentityDeps>, 'security'> = {
     people: {
       findClient: (id) => Promise.resolve(clientById.get(id)),
       findUserByName: (name) => Promise.resolve(userByName.get(name)),
@@ -242,9 +254,6 @@ export function openTestIdentity(options: TestIdentityOptions = {}) {
     },
     publicKeys: { jwks: () => JWKS },
     tokenVerifier: createTokenVerifier({ find: findKey, findLocally: findKey }, clock),
-    clientKeys: openClientKeySets({ clock, recorder }).readBy(() =>
-      Promise.reject(new Error('out of reach')),
-    ),
     store,
     // "Hashes" are the secrets themselves; a quick one has the prefix of a quick one.
     hasher: {
@@ -258,10 +267,6 @@ export function openTestIdentity(options: TestIdentityOptions = {}) {
       check: (token) => check.check(token),
     },
     deriver: DERIVER,
-    proofs: openProofVerifier({
-      clock: now,
-      ...nonceRules((config?.dpop ?? CONFIG.dpop).nonce, openNonces(DERIVER, now)),
-    }),
     rules,
     tokenRevoker: new StoreTokenRevoker(deps?.store ?? store, rules, logouts),
     logouts,
@@ -276,10 +281,14 @@ export function openTestIdentity(options: TestIdentityOptions = {}) {
     anySchemeCase: false,
     changingScopes: new Set(['fund.maintain']),
     longestTarget: 8192,
-    clientMethods: { current: () => Promise.resolve(new Set([...CLIENT_AUTH_METHODS, 'dpop' as const])) },
+    clientMethods: {
+      current: () => Promise.resolve(new Set([...SECRET_AUTH_METHODS, 'private_key_jwt', 'none', 'dpop'])),
+    },
     ...deps,
   }
-  const identity = openIdentity(all)
+  const profile = openSecurity({ clock: now, recorder })
+  const all: IdentityDeps = { security: profile.clientSecurity({ ...base, clock: now }), ...base }
+  const identity = openIdentity(all, { authorization: profile.endpoints })
   const door = identityDoor(() => identity, outside)
   const authorities = compileAuthorities([all.urls.issuer, all.urls.api])
   const send = async (sent: Sent): Promise<JsonAnswer> =>

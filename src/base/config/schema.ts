@@ -54,6 +54,8 @@ export interface MemberFacts {
   readonly fixed?: true
   /** A configuration may still have it. Nothing offers it, and records of the store are refused with it. */
   readonly retired?: true
+  /** The member, or the kind, that it stands behind, where an extension adds it. Otherwise it is the last one. */
+  readonly after?: string
 }
 
 interface Described extends MemberFacts {
@@ -285,15 +287,23 @@ export const withKeys = <T extends TSchema>(schema: T, place: readonly string[],
     if (of.properties === undefined) throw new TypeError('no section')
     return {
       ...of,
-      properties: apart(of.properties, added.properties),
+      properties: placed(apart(of.properties, added.properties)),
       required: [...(of.required ?? []), ...(added.required ?? [])],
     }
   })
 }
 
+/** A schema with other forms of keys that one of its sections has. @throws TypeError if it lacks one */
+export const withForms = <T extends TSchema>(schema: T, place: readonly string[], forms: TProperties): T =>
+  changedAt(schema, place, (of) => {
+    const missing = Object.keys(forms).find((key) => of.properties?.[key] === undefined)
+    if (missing !== undefined) throw new TypeError(`there is no "${missing}"`)
+    return { ...of, properties: { ...of.properties, ...viewOf(section(forms)).properties } }
+  })
+
 /** The same with further kinds of one of its `kinds`. */
 export const withShapes = <T extends TSchema>(schema: T, place: readonly string[], shapes: TProperties): T =>
-  changedAt(schema, place, (of) => ({ ...of, shapes: apart(of.shapes, shapes) }))
+  changedAt(schema, place, (of) => ({ ...of, shapes: placed(apart(of.shapes, shapes)) }))
 
 type Views = Readonly<Record<string, SchemaView>>
 
@@ -301,6 +311,15 @@ function apart(own: Views | undefined, added: Views = {}): Views {
   const twice = Object.keys(added).find((key) => own !== undefined && Object.hasOwn(own, key))
   if (twice !== undefined) throw new TypeError(`there is a "${twice}" already`)
   return { ...own, ...added }
+}
+
+function placed(views: Views): Views {
+  const entries = Object.entries(views).filter(([, { after }]) => after === undefined)
+  for (const entry of Object.entries(views)) {
+    const { after } = entry[1]
+    if (after !== undefined) entries.splice(entries.findIndex(([key]) => key === after) + 1, 0, entry)
+  }
+  return Object.fromEntries(entries)
 }
 
 type Change = (of: SchemaView) => SchemaView

@@ -32,12 +32,14 @@ type OAuthError =
   | 'interaction_required'
   | 'request_not_supported'
   | 'request_uri_not_supported'
-  | 'invalid_dpop_proof'
-  | 'use_dpop_nonce'
+  | (typeof PROOF_ERRORS)[number]
   | 'invalid_target'
   | 'invalid_request_uri'
 
-export type ChallengeError = 'invalid_token' | 'insufficient_scope' | 'invalid_dpop_proof' | 'use_dpop_nonce'
+/** Errors of a proof of possession (RFC 9449 §12.2). */
+export const PROOF_ERRORS = ['invalid_dpop_proof', 'use_dpop_nonce'] as const
+
+export type ChallengeError = 'invalid_token' | 'insufficient_scope' | (typeof PROOF_ERRORS)[number]
 
 export interface FaultRow {
   readonly status: number
@@ -53,10 +55,18 @@ export interface FaultRow {
   readonly explains?: true
   /** The `error` member of a challenge (RFC 6750 §3, RFC 9449 §7.1). */
   readonly challenge?: ChallengeError
-  /** Its `error_description`, where the row has one of its own (C4.17a). */
+  /** Its `error_description` (C4.13, C4.17a). */
   readonly description?: string
-  /** The scheme of the challenge, where it is always the same. Otherwise it is the scheme of the call (C4.13). */
-  readonly scheme?: 'DPoP'
+  /** Whether its challenge is always by the scheme of tokens that are bound to a key. Otherwise it is the scheme of the call (C4.13). */
+  readonly bound?: true
+}
+
+/** The fixed descriptions of challenges. */
+const DESCRIPTIONS: Readonly<Record<ChallengeError, string>> = {
+  invalid_token: 'The access token is malformed, expired, revoked or not meant for this service',
+  insufficient_scope: 'The access token does not carry the scope that this action needs',
+  invalid_dpop_proof: 'The proof is missing, malformed, too old, used before, or made for another request',
+  use_dpop_nonce: 'The proof needs the nonce of the header DPoP-Nonce',
 }
 
 const row = (
@@ -72,22 +82,22 @@ const oauth = (error: OAuthError, text: string): FaultRow => row(400, 'API_BAD_R
 const unavailable = (text: string, level: FaultRow['level'] = 'warn'): FaultRow =>
   row(503, 'API_UNAVAILABLE', 'temporarily_unavailable', text, level)
 const trouble = (text: string): FaultRow => row(500, 'API_INTERNAL_ERROR', 'server_error', text, 'error')
-const unauthorised = (text: string, challenge?: FaultRow['challenge'], description?: string): FaultRow => ({
+const unauthorised = (text: string, challenge?: ChallengeError, description?: string): FaultRow => ({
   ...row(401, 'API_NOT_AUTHORISED', 'invalid_request', text),
-  ...(challenge && { challenge }),
-  ...(description && { description }),
+  ...(challenge && { challenge, description: description ?? DESCRIPTIONS[challenge] }),
 })
 /** A call whose proof is wrong or missing (RFC 9449 §5, §7.1): 401 under `/api`, and 400 at the identity endpoints. */
 const unproven = (error: OAuthError & ChallengeError, text: string): FaultRow => ({
   ...row(401, 'API_NOT_AUTHORISED', error, text),
   explains: true,
   challenge: error,
-  scheme: 'DPoP',
+  description: DESCRIPTIONS[error],
+  bound: true,
 })
 /** A token whose binding to a key does not fit the call (RFC 9449 §7.1). */
 const misbound = (text: string, description: string): FaultRow => ({
   ...unauthorised(text, 'invalid_token', description),
-  scheme: 'DPoP',
+  bound: true,
 })
 const missing = (text: string): FaultRow => row(404, 'API_NOT_FOUND', 'invalid_request', text)
 const large = (status: 413 | 414 | 431, text: string): FaultRow =>

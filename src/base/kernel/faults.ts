@@ -23,8 +23,8 @@ export interface FaultFacts {
   readonly allow?: readonly string[]
   /** Length of the data in bytes, for Content-Range of a 416 (RFC 9110 §15.5.17). */
   readonly contentRange?: string
-  /** Becomes DPoP-Nonce (RFC 9449 §8). */
-  readonly dpopNonce?: string
+  /** Further headers of the answer. */
+  readonly headers?: Readonly<Record<string, string>>
   /** The scope member of an insufficient_scope challenge (C4.13). */
   readonly scope?: string
   /**

@@ -317,7 +317,7 @@ function checkIntrospected(answer: Claims, policy: TokenPolicy, clock: Clock): C
  */
 function requireAccessToken(answer: Claims, { audience, confirmation }: TokenPolicy): void {
   const { token_type: type, cnf } = answer
-  const isBound = confirmation === 'dpop' && cnf !== undefined
+  const isBound = confirmation === 'prove' && cnf !== undefined
   if (type === undefined && audience !== undefined && !isBound) return
   const wanted = isBound ? 'dpop' : 'bearer'
   if (typeof type === 'string' && (type.toLowerCase() === wanted || confirmation === 'ignore')) return

@@ -92,7 +92,7 @@ export const postgresSchema = section(
       description: 'Whether statements are prepared. `false` for poolers that cannot keep them.',
     }),
   },
-  { description: 'A Postgres database that several nodes share.' },
+  { description: 'A Postgres database that several nodes share.', after: 'sqlite' },
 )
 
 export type PostgresSection = Static<typeof postgresSchema>

@@ -8,7 +8,12 @@ import type { Place, Places } from '../../base/contracts/people/places.ts'
 import type { Principal } from '../../base/contracts/people/principal.ts'
 import type { ClosedBy, Closure, Switches } from '../../base/contracts/calls/switches.ts'
 import type { Negotiation, Representation } from '../../base/http/head/accept.ts'
-import { parseBearer, parseDpop, usesDpop } from '../../base/http/head/authorization.ts'
+import {
+  type CallCredentials,
+  parseBearer,
+  parseToken,
+  usesScheme,
+} from '../../base/http/head/authorization.ts'
 import { declaredBody, type Head } from '../../base/http/head/head.ts'
 import { checkContentType } from '../../base/http/head/media-type.ts'
 import { decodeSegment, type RequestTarget } from '../../base/http/head/request-target.ts'
@@ -129,14 +134,18 @@ const NO_TOKEN = {
   malformed: 'invalid_token',
 } as const satisfies Record<string, FaultCode>
 
-/** Reads the credentials of a call (C4.14). A deployment that takes no bound tokens has no scheme DPoP. */
-export function credentialsOf(runtime: Runtime, head: Head): ReturnType<typeof parseBearer> {
+/** Reads the credentials of a call (C4.14). A deployment that takes no bound tokens has the scheme Bearer only. */
+export function credentialsOf(runtime: Runtime, head: Head): CallCredentials {
   const { proofs, tokens } = runtime
   const credentials = parseBearer(head, runtime, tokens.isKnown)
   return credentials.kind === 'other-scheme' && proofs !== undefined
-    ? parseDpop(head, runtime, tokens.isKnown)
+    ? parseToken(head, proofs.scheme, runtime, tokens.isKnown)
     : credentials
 }
+
+/** The scheme of a call's challenge (C4.13): that by which it sent its token. */
+export const tokenSchemeOf = ({ proofs }: Pick<Runtime, 'proofs'>, head: Head): string =>
+  proofs !== undefined && usesScheme(head, proofs.scheme) ? proofs.scheme : 'Bearer'
 
 /** Requires a genuine, unexpired, unrevoked access token of this issuer and audience (C4.4). @throws its faults (order.ts) */
 export function authenticate(
@@ -154,7 +163,7 @@ export function authenticate(
 
 /** The results of checking a proof that the answer needs. */
 interface ProofFindings {
-  nonce?: string | undefined
+  proofHeaders?: Readonly<Record<string, string>> | undefined
 }
 
 /**
@@ -165,14 +174,21 @@ interface ProofFindings {
 export function requireProof(
   runtime: Runtime,
   exchange: Exchange,
-  principal: Principal,
+  { confirmation }: Principal,
   findings: ProofFindings,
 ): void {
-  if (principal.confirmation === undefined && !usesDpop(exchange.head)) return
+  const { proofs, tokens } = runtime
+  const { head } = exchange
+  if (confirmation === undefined && (proofs === undefined || !usesScheme(head, proofs.scheme))) return
+  // No such token is verified here without them.
+  if (proofs === undefined) throw new Fault('internal', { detail: 'no proof can be checked' })
   const count = (result: string): void =>
-    runtime.recorder.count?.('dpopProofs', isUserinfo(runtime, exchange) ? 'userinfo' : 'api', result)
+    proofs.count(isUserinfo(runtime, exchange) ? 'userinfo' : 'api', result)
   try {
-    findings.nonce = checkProof(runtime, exchange, principal.confirmation)
+    if (confirmation === undefined) throw new Fault('unbound_token')
+    const credentials = parseToken(head, proofs.scheme, runtime, tokens.isKnown)
+    if (credentials.kind !== 'token') throw new Fault('bound_token')
+    findings.proofHeaders = proofs.check({ exchange, key: confirmation, token: credentials.token })
     count('accepted')
   } catch (thrown) {
     count(toFault(thrown).code)
@@ -180,31 +196,9 @@ export function requireProof(
   }
 }
 
-/** @returns a nonce that is newer than the proof's */
-function checkProof(
-  runtime: Runtime,
-  { head, target }: Exchange,
-  confirmation: string | undefined,
-): string | undefined {
-  if (confirmation === undefined) throw new Fault('unbound_token')
-  const { proofs, tokens } = runtime
-  const credentials = parseDpop(head, runtime, tokens.isKnown)
-  if (credentials.kind !== 'token') throw new Fault('bound_token')
-  if (proofs === undefined || target instanceof Fault)
-    throw new Fault('internal', { detail: 'no proof can be checked' })
-  const { dpop } = head.headers
-  if (typeof dpop !== 'string') throw new Fault('invalid_dpop_proof', { say: 'There is no header DPoP.' })
-  const { token } = credentials
-  const url = proofs.origin + target.path
-  const proof = proofs.verifier.verify(dpop, { method: head.method, url, token })
-  if (proof.jkt !== confirmation) throw new Fault('other_key')
-  if (!proofs.memory.isFirst(proof)) throw new Fault('proof_replayed')
-  return proof.newerNonce
-}
-
 /** Describes the result of C4.4a. The key is named by its thumbprint. */
 export function explainProof(
-  head: Head,
+  scheme: string,
   principal: Principal | undefined,
   isVerified: boolean,
   { fault }: CheckResult,
@@ -218,7 +212,7 @@ export function explainProof(
         ? 'The token is not bound to a key.'
         : 'Whether the token is bound to a key is not known.'
   return {
-    facts: { key, scheme: usesDpop(head) ? 'DPoP' : 'Bearer', problem: detail },
+    facts: { key, scheme, problem: detail },
     words:
       fault === undefined
         ? bound

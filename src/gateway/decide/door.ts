@@ -7,10 +7,10 @@ import { incomingTraceId } from '../../base/http/head/trace-context.ts'
 import { Fault, toFault } from '../../base/kernel/faults.ts'
 import { recordOutcome } from './call-records.ts'
 import { carryOut, carryUpgrade } from './carry-out.ts'
-import { isUserinfo, type Verification, VerifyFirst } from './checks.ts'
+import { isUserinfo, tokenSchemeOf, type Verification, VerifyFirst } from './checks.ts'
 import { decide, decidePreflight, decideUserinfo, type Decision, Findings, isPreflight } from './pipeline.ts'
 import { decideReportOnly, reportOnlyArea } from './report-only.ts'
-import { DPOP_NONCE, type FaultRenderer, guardBytes, tokenSchemeOf } from './represent.ts'
+import { type FaultRenderer, guardBytes } from './represent.ts'
 import type { Runtime } from './runtime.ts'
 
 /** The decision about a call of an action, by the rules of its area. @throws what `decide` or `decideReportOnly` throws */
@@ -126,20 +126,20 @@ export function apiDoor(current: () => Runtime, render: () => FaultRenderer): Do
 }
 
 /**
- * Adds the headers of every answer of this call: its rate (C4.5), a nonce for its client's next proof (C4.4a), what its
+ * Adds the headers of every answer of this call: its rate (C4.5), what its client needs for its next proof (C4.4a), what its
  * browser needs to see (C4.18) and, in a report-only area, what keeps a browser from running bytes that no check has let
  * through.
  */
 function completed(
   answer: Answer,
-  { headers: more, nonce, observation }: Findings,
+  { headers: more, proofHeaders, observation }: Findings,
   { cors }: Runtime,
   { head }: Exchange,
 ): Answer {
-  const isPlain = more === undefined && nonce === undefined
+  const isPlain = more === undefined && proofHeaders === undefined
   if (isPlain && cors === undefined && observation === undefined) return answer
   const own = observation === undefined ? answer.headers : guardBytes(answer.headers)
-  const headers = isPlain ? own : { ...own, ...more, ...(nonce !== undefined && { [DPOP_NONCE]: nonce }) }
+  const headers = isPlain ? own : { ...own, ...more, ...proofHeaders }
   return { ...answer, headers: cors?.onAnswer(head, headers) ?? headers }
 }
 

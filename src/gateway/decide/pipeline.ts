@@ -176,8 +176,8 @@ export class Findings {
   params: NamedAction['params'] = NONE
   /** Headers of the answer, whatever it is (rate limits). */
   headers: Readonly<Record<string, string>> | undefined = undefined
-  /** The nonce for the client's next proofs (C4.4a). */
-  nonce: string | undefined = undefined
+  /** Headers for the client's next proofs (C4.4a). */
+  proofHeaders: Readonly<Record<string, string>> | undefined = undefined
   /** How long the call waited for the backend, in milliseconds. */
   upstreamMs: number | undefined = undefined
   upstreamStatus: number | undefined = undefined

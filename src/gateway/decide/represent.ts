@@ -1,13 +1,11 @@
 import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import type { AnswerFormat, BackendAnswer, BackendBody, Call } from '../../base/contracts/calls/backend.ts'
-import { PROOF_ALGORITHMS } from '../../base/contracts/people/dpop.ts'
 import type { Answer, Exchange } from '../../base/contracts/calls/exchange.ts'
 import type { AcceptLines, Format, Negotiation } from '../../base/http/head/accept.ts'
-import { tokenChallenge, type TokenScheme, usesDpop } from '../../base/http/head/authorization.ts'
+import { tokenChallenge } from '../../base/http/head/authorization.ts'
 import { readTag, readTagCondition, tagText, withOpaque } from '../../base/http/head/entity-tag.ts'
 import { ENVELOPE_TYPE, errorsEnvelope, renderFault } from '../../base/http/envelope.ts'
-import type { Head } from '../../base/http/head/head.ts'
 import { stringifyJson } from '../../base/http/body/json.ts'
 import { BytesInPieces, Passage, type PieceSource } from '../../base/http/body/pieces.ts'
 import { type FaultRow, FAULTS } from '../../base/kernel/fault-table.ts'
@@ -26,6 +24,7 @@ import {
 import type { Negotiated } from './checks.ts'
 import type { OnGone } from '../conversion/conversions.ts'
 import type { Decision } from './pipeline.ts'
+import { tokenSchemeOf } from './checks.ts'
 import type { Runtime } from './runtime.ts'
 
 type Headers = Readonly<Record<string, string | readonly string[]>>
@@ -289,33 +288,19 @@ export function guardBytes(headers: Answer['headers']): Answer['headers'] {
   return Object.assign(guarded, GUARDS)
 }
 
-/** The scheme of a call's challenge (C4.13): that by which it sent its token. */
-export const tokenSchemeOf = ({ proofs }: Pick<Runtime, 'proofs'>, head: Head): TokenScheme =>
-  proofs !== undefined && usesDpop(head) ? 'DPoP' : 'Bearer'
-
-/** The fixed descriptions of a challenge (C4.13), where the row has none of its own. */
-const DESCRIPTIONS: Readonly<Record<NonNullable<FaultRow['challenge']>, string>> = {
-  invalid_token: 'The access token is malformed, expired, revoked or not meant for this service',
-  insufficient_scope: 'The access token does not carry the scope that this action needs',
-  invalid_dpop_proof: 'The proof is missing, malformed, too old, used before, or made for another request',
-  use_dpop_nonce: 'The proof needs the nonce of the header DPoP-Nonce',
-}
-
-/** The header of nonces for proofs (RFC 9449 §8.2). */
-export const DPOP_NONCE = 'DPoP-Nonce'
-
 /** Makes the answer of a fault under `/api`, and of requests that belong neither to `/api` nor to identity (C2.3). */
-export type FaultRenderer = (fault: Fault, accept: AcceptLines, scheme?: TokenScheme) => Answer
+export type FaultRenderer = (fault: Fault, accept: AcceptLines, scheme?: string) => Answer
 
 /** What every challenge of a deployment has (C4.13). */
-type Challenging = Pick<Runtime, 'baseUrl' | 'resourceMetadata'>
+type Challenging = Pick<Runtime, 'baseUrl' | 'resourceMetadata' | 'proofs'>
 
 /** Renders faults as envelopes. Bodies, and challenges without a scope, are rendered in advance. */
 export function compileFaultRenderer(negotiation: Negotiation, challenging: Challenging): FaultRenderer {
   const rows = Object.entries<FaultRow>(FAULTS)
-  const ready = (scheme: TokenScheme): ReadonlyMap<string, string> =>
+  const ready = (scheme: string): ReadonlyMap<string, string> =>
     new Map(rows.map(([code, row]) => [code, challengeOf(challenging, scheme, row)]))
-  const challenges = { Bearer: ready('Bearer'), DPoP: ready('DPoP') }
+  const bearer = ready('Bearer')
+  const others = challenging.proofs && ready(challenging.proofs.scheme)
   return (fault, accept, scheme = 'Bearer') => {
     const format: Format = negotiation.formatOfErrors(accept)
     const { status, contentType, body } = renderFault(fault, format)
@@ -324,18 +309,17 @@ export function compileFaultRenderer(negotiation: Negotiation, challenging: Chal
       Vary: 'Accept',
       'Cache-Control': 'no-store',
     }
-    const { retryAfter, allow, scope, contentRange, dpopNonce } = fault.facts
+    const { retryAfter, allow, scope, contentRange, headers: more } = fault.facts
     if (status === 401)
       headers['WWW-Authenticate'] =
         scope === undefined
-          ? (challenges[scheme].get(fault.code) ?? '')
+          ? ((scheme === 'Bearer' ? bearer : others)?.get(fault.code) ?? '')
           : challengeOf(challenging, scheme, fault.row, scope)
     if (retryAfter !== undefined || status === 503 || status === 429)
       headers['Retry-After'] = String(Math.max(1, Math.ceil(retryAfter ?? DEFAULT_RETRY_AFTER)))
     if (allow) headers.Allow = allow.join(', ')
     if (contentRange !== undefined) headers['Content-Range'] = contentRange
-    if (dpopNonce !== undefined) headers[DPOP_NONCE] = dpopNonce
-    return { status, headers, body }
+    return { status, headers: more === undefined ? headers : { ...headers, ...more }, body }
   }
 }
 
@@ -343,18 +327,18 @@ export function compileFaultRenderer(negotiation: Negotiation, challenging: Chal
 const DEFAULT_RETRY_AFTER = 5
 
 function challengeOf(
-  { baseUrl, resourceMetadata }: Challenging,
-  called: TokenScheme,
-  { challenge: error, description, scheme: always }: Partial<FaultRow>,
+  { baseUrl, proofs, resourceMetadata }: Challenging,
+  called: string,
+  { challenge: error, description = '', bound }: Partial<FaultRow>,
   scope?: string,
 ): string {
-  const scheme = always ?? called
+  const scheme = bound === true && proofs !== undefined ? proofs.scheme : called
   return tokenChallenge({
     scheme,
     realm: baseUrl,
-    ...(error && { error, description: description ?? DESCRIPTIONS[error] }),
+    ...(error && { error, description }),
     ...(scope !== undefined && { scope }),
-    ...(scheme === 'DPoP' && { algs: PROOF_ALGORITHMS.join(' ') }),
+    ...(scheme === proofs?.scheme && { algs: proofs.algorithms }),
     resourceMetadata,
   })
 }

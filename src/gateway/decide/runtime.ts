@@ -2,7 +2,7 @@ import type { Admission } from '../../base/contracts/calls/admission.ts'
 import type { AuditTrail } from '../../base/contracts/records/audit.ts'
 import type { Recorder } from '../../base/contracts/records/recorder.ts'
 import type { Backend } from '../../base/contracts/calls/backend.ts'
-import type { ProofVerifier, ReplayMemory } from '../../base/contracts/people/dpop.ts'
+import type { Exchange } from '../../base/contracts/calls/exchange.ts'
 import type { Places } from '../../base/contracts/people/places.ts'
 import type { Resource } from '../../base/contracts/people/principal.ts'
 import type { Switches } from '../../base/contracts/calls/switches.ts'
@@ -13,13 +13,31 @@ import type { ActionTable, Route } from '../actions/action-table.ts'
 import type { Conversions } from '../conversion/conversions.ts'
 import type { CallTokens } from './token-check.ts'
 
-/** What checks the proofs of calls (C4.4a). */
+/** A call whose token may be bound to a key. */
+export interface BoundCall {
+  readonly exchange: Exchange
+  /** The thumbprint of that key. */
+  readonly key: string
+  /** The credentials of the call, by the scheme of bound tokens. */
+  readonly token: string
+}
+
+/** Checks the proofs of calls (C4.4a). An extension does: without it no token that is bound to a key is good. */
 export interface CallProofs {
-  readonly verifier: ProofVerifier
-  /** The origin of `{base_url}`, as URLs are written: proofs name it. */
-  readonly origin: string
-  /** The memory of this process: no store is asked for a call. */
-  readonly memory: ReplayMemory
+  /** The scheme by which bound tokens are sent, in any case. */
+  readonly scheme: string
+  /** The signature algorithms of proofs, which challenges name. */
+  readonly algorithms: string
+  /**
+   * Checks the proof, and uses it up. It asks no store: each process remembers the proofs of its calls.
+   * @returns headers for the answer
+   * @throws the faults of C4.4a (order.ts)
+   */
+  check(call: BoundCall): Readonly<Record<string, string>> | undefined
+  /** Counts what became of a proof: `accepted`, or the fault. */
+  count(door: 'api' | 'userinfo', result: string): void
+  /** The same, but nothing is used up or counted. */
+  preview(): CallProofs
 }
 
 /** Everything that a decision reads, frozen: one snapshot per call, swapped whole by a reload. */
@@ -29,7 +47,7 @@ export interface Runtime {
   readonly reportOnly: ReadonlyMap<string, Backend>
   readonly negotiation: Negotiation
   readonly tokens: CallTokens
-  /** Absent in a sidecar that takes no tokens which are bound to a key. */
+  /** Absent where no tokens are taken that are bound to a key. */
   readonly proofs: CallProofs | undefined
   /** Absent in a sidecar: then the target is compared with the URL only (C11.2). */
   readonly places: Places | undefined

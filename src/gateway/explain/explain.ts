@@ -59,6 +59,7 @@ import {
   requirePlace,
   requireProof,
   requireScope,
+  tokenSchemeOf,
   VerifyFirst,
 } from '../decide/checks.ts'
 import { decideData } from '../decide/door.ts'
@@ -217,7 +218,7 @@ function previewRuntime(runtime: Runtime, left: AdmissionPreview | undefined): R
   return {
     ...runtime,
     // A proof that is described was used by its call, if that was made.
-    proofs: proofs && { ...proofs, memory: { isFirst: () => true } },
+    proofs: proofs?.preview(),
     admission: {
       admit: () => left?.verdict,
       occupy: (backend, client) => {
@@ -400,7 +401,7 @@ async function makeFirstChecks(checks: MadeChecks, explained: Explained): Promis
         throw new Undecidable('whether its client has the key')
       requireProof(runtime, exchange, found, {})
     },
-    (result) => explainProof(head, principal, caller !== undefined, result),
+    (result) => explainProof(tokenSchemeOf(runtime, head), principal, caller !== undefined, result),
   )
   const isAuthenticated = caller !== undefined && checks.last !== 'failed'
   await checks.make(

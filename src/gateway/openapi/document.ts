@@ -40,7 +40,10 @@ const schemeName = ({ name }: ForeignIssuerDescription, index: number): string =
 type Own = Extract<AuthorizationDescription, { kind: 'own' }>
 
 /** OpenAPI 3.1 §4.8.27: the flows of the grants that the metadata announces (C6.3.2). */
-function ownScheme(api: ApiDescription, { issuer, authorizationUrl, tokenUrl, grants }: Own): Node {
+function ownScheme(
+  api: ApiDescription,
+  { issuer, authorizationUrl, tokenUrl, grants, note = '' }: Own,
+): Node {
   const scopes = Object.fromEntries(
     api.scopes.map(({ name, description, includedIn }) => [
       name,
@@ -52,7 +55,8 @@ function ownScheme(api: ApiDescription, { issuer, authorizationUrl, tokenUrl, gr
   const refresh = grants.includes('refresh_token') ? { refreshUrl: tokenUrl } : {}
   return {
     type: 'oauth2',
-    description: `Access tokens of ${issuer}, one for each business or fund. A token with a scope value that includes the needed one is enough. One that was got with a proof (DPoP, RFC 9449) is sent by the scheme DPoP, with a proof for each call.`,
+    description:
+      `Access tokens of ${issuer}, one for each business or fund. A token with a scope value that includes the needed one is enough. ${note}`.trim(),
     flows: {
       ...(grants.includes('authorization_code') && {
         authorizationCode: { authorizationUrl, tokenUrl, ...refresh, scopes },

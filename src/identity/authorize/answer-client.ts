@@ -65,7 +65,7 @@ export const redirectingFaults =
     } catch (thrown) {
       const fault = toFault(thrown)
       if (fault.code === 'invalid_request_uri' || (fault.status >= 500 && !troublesToo)) throw fault
-      await useUpRefused(fault, context, dependencies)
+      await useUpRefused(fault, context)
       context.attempt.redirectedFault = fault
       if (fault.row.level === 'error')
         noteCall(context.exchange, dependencies, 'error', 'authorization_failed', { cause: fault })
@@ -73,12 +73,8 @@ export const redirectingFaults =
     }
   }
 
-/** A person's refusal decides over a pushed request; so does ours to a person who is logged in. Looking at it does not. */
-async function useUpRefused(
-  { code, status }: Fault,
-  { attempt, pushed }: ClientNamed,
-  { pushedRequests }: StepDependencies,
-): Promise<void> {
-  if (pushed === undefined || status >= 500) return
-  if (code === 'access_denied' || attempt.proven === 'user') await pushedRequests.useUp(pushed, [])
+/** A person's refusal decides over a request that was referred to; so does ours to a person who is logged in. Looking at it does not. */
+async function useUpRefused({ code, status }: Fault, { attempt, reference }: ClientNamed): Promise<void> {
+  if (reference === undefined || status >= 500) return
+  if (code === 'access_denied' || attempt.proven === 'user') await reference.useUp([])
 }

@@ -2,7 +2,7 @@
 import { AUTHORIZATION_PARAMETERS, encodedQuery } from '../steps/read-form.ts'
 import type { AuthorizationRequest } from './request.ts'
 
-/** The link to another account: the one wish of our own pages that a pushed request could not hold. */
+/** The link to another account: the one wish of our own pages that a request which was sent before could not hold. */
 export const SWITCH = 'switch'
 
 /** The last two are our own: what the business picker shows. */
@@ -12,24 +12,22 @@ type Carried = (typeof CARRIED)[number]
 
 const OF_PICKER: ReadonlySet<Carried> = new Set(['find', 'from'])
 
-/** `client_id` is known by the client's authentication. */
-export const PUSHED = AUTHORIZATION_PARAMETERS.filter((name) => name !== 'client_id')
-
 /** The request as a query, for our own pages; `changes` replaces parameters, or takes them out. */
 export function carry(
-  { params, pushed }: AuthorizationRequest,
+  { params, reference }: AuthorizationRequest,
   changes: Readonly<Partial<Record<Carried, string | undefined>>> = {},
 ): string {
   const valueOf = (name: Carried): string | undefined => (name in changes ? changes[name] : params.get(name))
-  if (pushed === undefined) return queryOfCarried(valueOf)
-  const reference = new URLSearchParams({ client_id: pushed.client, request_uri: pushed.uri }).toString()
+  if (reference === undefined) return queryOfCarried(valueOf)
+  const { client, uri } = reference
+  const referring = new URLSearchParams({ client_id: client, request_uri: uri }).toString()
   const ofPages = queryOfCarried((name) => (OF_PICKER.has(name) ? valueOf(name) : undefined))
-  return ofPages === '' ? reference : `${reference}&${ofPages}`
+  return ofPages === '' ? referring : `${referring}&${ofPages}`
 }
 
 /** Like `carry`, for a login by another person. */
 export const carryToSwitch = (request: AuthorizationRequest): string =>
-  request.pushed === undefined
+  request.reference === undefined
     ? carry(request, { prompt: 'login', login_hint: undefined })
     : `${carry(request, { find: undefined, from: undefined })}&${SWITCH}=1`
 

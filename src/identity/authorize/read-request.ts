@@ -8,10 +8,9 @@ import type { Arrived, ClientAuthenticated, Step, StepDependencies } from '../st
 import { withResource } from '../dependencies/resource.ts'
 import { hasValue, limitToClient, parseScope } from '../dependencies/scopes.ts'
 import { formParameters, readFields, readQueryFields } from '../steps/read-form.ts'
-import { readChallenge, readKeyBinding } from '../stored/codes.ts'
+import { readChallenge } from '../stored/codes.ts'
 import { returnPathOf } from './answer-client.ts'
-import { PUSHED, queryOfCarried, SWITCH } from './carry.ts'
-import { isPushed } from '../stored/pushed-requests.ts'
+import { queryOfCarried, SWITCH } from './carry.ts'
 import { isRegistered } from './redirect-uri.ts'
 import {
   type AuthorizationRead,
@@ -43,7 +42,7 @@ export const nameClient: Step<FormRead, ClientNamed> = async (context, dependenc
   const namedClient = id === undefined ? undefined : await orUnavailable(dependencies.people.findClient(id))
   if (namedClient === undefined) throw new Fault('authorize_bad_client')
   context.attempt.client = namedClient.id
-  const read = await readPushed(context, namedClient, dependencies)
+  const read = await readReferenced(context, namedClient, dependencies)
   return { ...read, namedClient, redirectUri: redirectUriOf(read.form, namedClient) }
 }
 
@@ -59,24 +58,23 @@ function redirectUriOf(form: Form, client: Client): string {
 const OF_PAGES: readonly string[] = ['notice', 'find', 'from', SWITCH]
 
 /**
- * Reads a pushed request: only the `client_id` and `request_uri` of the query count (C6.2.1a).
+ * Reads a request that the browser refers to: of the query only `client_id` and `request_uri` count then.
  * @throws Fault `invalid_request_uri`, which is answered by a page
  */
-async function readPushed(
+async function readReferenced(
   context: FormRead,
   { id }: Client,
-  { cookie, pushedRequests }: StepDependencies,
+  { cookie, security }: StepDependencies,
 ): Promise<FormRead> {
   const { exchange, form } = context
   const uris = (form.get('request_uri') ?? []).filter((each) => each !== '')
-  const [uri = ''] = uris.filter(isPushed)
-  if (uri === '') return context
-  if (uris.length > 1) throw new Fault('invalid_request_uri', { detail: 'a second request_uri beside' })
-  const pushed = await pushedRequests.find(uri, id, cookie.read(exchange.head))
+  if (uris.length === 0) return context
+  const reference = await security.findRequest(uris, id, cookie.read(exchange.head))
+  if (reference === undefined) return context
   const switching = form.has(SWITCH) ? { prompt: 'login', login_hint: '' } : {}
-  const asked = formOf({ ...pushed.params, ...switching, client_id: id })
+  const asked = formOf({ ...reference.params, ...switching, client_id: id })
   const ofPages = OF_PAGES.map((name) => [name, form.get(name) ?? []] as const)
-  return { ...context, form: new Map([...asked, ...ofPages]), pushed }
+  return { ...context, form: new Map([...asked, ...ofPages]), reference }
 }
 
 const formOf = (params: Readonly<Record<string, string>>): Form =>
@@ -86,8 +84,8 @@ const refuse = (say: string): Fault => new Fault('oauth_bad_request', { say })
 
 /** A request that is too large is answered by a page, because a redirect could not carry it either (C6.2.1). */
 export const requireFit: Step<ClientNamed, ClientNamed> = (context, { longestTarget }) => {
-  const { form, pushed } = context
-  if (pushed !== undefined) return context
+  const { form, reference } = context
+  if (reference !== undefined) return context
   const query = queryOfCarried((name) => onlyValue(form, name))
   checkRequestSize(query, onlyValue(form, 'state'), longestTarget)
   return context
@@ -142,14 +140,11 @@ function readPrompt(params: Params): ReadonlySet<Prompt> {
   return prompt
 }
 
-/** The longest nonce of a FAPI 2.0 client, in characters: Security Profile §5.3.2.2 asks for as many, no more are needed. */
-const LONGEST_FAPI2_NONCE = 64
-
-function readNonce(params: Params, { profile }: Client): string | undefined {
+function readNonce(params: Params, { limits }: Client): string | undefined {
   const nonce = params.get('nonce')
   checkLength('nonce', nonce)
-  if (profile === 'fapi2' && nonce !== undefined && nonce.length > LONGEST_FAPI2_NONCE)
-    throw refuse(`The nonce is longer than ${LONGEST_FAPI2_NONCE} characters.`)
+  if (limits !== undefined && nonce !== undefined && nonce.length > limits.nonceLength)
+    throw refuse(`The nonce is longer than ${limits.nonceLength} characters.`)
   return nonce
 }
 
@@ -168,15 +163,13 @@ function readMaxAge(params: Params): number | undefined {
 
 /** Makes all checks of a request that do not need the user (C6.2.1). */
 export const readRequest: Step<ClientNamed, AuthorizationRead> = (context, dependencies) => {
-  const { namedClient, pushed } = context
-  if (namedClient.requirePar && pushed === undefined)
-    throw refuse('This client must push its requests: send the browser with client_id and request_uri alone.')
+  dependencies.security.checkRequest(context.namedClient, context.reference)
   return checkRequest(context, dependencies)
 }
 
 const checkRequest: Step<ClientNamed, AuthorizationRead> = async (context, dependencies) => {
-  const { catalogue, places } = dependencies
-  const { namedClient, form } = context
+  const { catalogue, places, security } = dependencies
+  const { namedClient, form, reference } = context
   const params = formParameters(form)
   checkKind(params, namedClient)
   const text = params.get('scope')?.trim() ?? namedClient.defaultScope
@@ -187,7 +180,7 @@ const checkRequest: Step<ClientNamed, AuthorizationRead> = async (context, depen
     namedClient,
     back: returnPathOf(context),
     challenge: readChallenge(params, hasValue(asked, 'openid'), namedClient),
-    jkt: readKeyBinding(params),
+    jkt: security.keyOf(params),
     prompt: readPrompt(params),
     maxAge: readMaxAge(params),
     scope: await limitToClient(asked, namedClient, catalogue, places),
@@ -195,30 +188,21 @@ const checkRequest: Step<ClientNamed, AuthorizationRead> = async (context, depen
     loginHint: readLoginHint(params),
     idTokenHint: params.get('id_token_hint'),
     params,
-    pushed: context.pushed,
-    loggedIn: context.pushed?.opening?.loggedIn === true && !params.has(SWITCH),
+    reference,
+    loggedIn: reference?.loggedIn === true && !params.has(SWITCH),
   }
   return { ...context, request }
 }
 
-/**
- * Makes all checks of a request that its client pushes (C6.2.1a). They are made again when a browser opens it.
- * @returns the parameters to keep
- */
-export async function checkPushed(
+/** Makes all checks of a request that comes from its client, and not by a browser. */
+export async function checkSentRequest(
   context: ClientAuthenticated,
+  params: Params,
   dependencies: StepDependencies,
-): Promise<ReadonlyMap<string, string>> {
-  const { client, params } = context
-  for (const name of ['request', 'request_uri'])
-    if (params.has(name)) throw refuse(`The parameter ${name} cannot be pushed.`)
+): Promise<void> {
+  const { client } = context
   checkLength('state', params.get('state'))
-  const kept = PUSHED.flatMap((name) => {
-    const value = params.get(name)
-    return value === undefined ? [] : [[name, value] as const]
-  })
-  const form = formOf(Object.fromEntries(kept))
+  const form = formOf(Object.fromEntries(params))
   const redirectUri = redirectUriOf(form, client)
   await checkRequest({ ...context, form, posted: true, namedClient: client, redirectUri }, dependencies)
-  return new Map(kept)
 }

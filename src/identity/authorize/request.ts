@@ -3,14 +3,14 @@ import type { Client } from '../../base/contracts/people/people.ts'
 import type { Form } from '../../base/http/body/form.ts'
 import type { Arrived } from '../steps/endpoint.ts'
 import type { RequestedScope } from '../dependencies/scopes.ts'
-import type { PushedRequest } from '../stored/pushed-requests.ts'
+import type { ReferencedRequest } from '../dependencies/client-security.ts'
 
 export interface FormRead extends Arrived {
   readonly form: Form
   /** It came in a body: a form of the client's, so that a SameSite cookie did not come along. */
   readonly posted: boolean
-  /** The pushed request (C6.2.1a) whose parameters `form` has. */
-  readonly pushed?: PushedRequest
+  /** Where `form` has the parameters of a request that the browser refers to. */
+  readonly reference?: ReferencedRequest
 }
 
 /** Named, not proven: a browser proves nothing about a client. From here on errors are redirected to it. */
@@ -53,8 +53,8 @@ export interface AuthorizationRequest {
   readonly idTokenHint: string | undefined
   /** For the pages' forms to bring back. */
   readonly params: ReadonlyMap<string, string>
-  /** If it was pushed, the pages carry its URI in place of its parameters. */
-  readonly pushed: PushedRequest | undefined
+  /** If the browser refers to it, the pages carry its URI in place of its parameters. */
+  readonly reference: ReferencedRequest | undefined
   /** Whether somebody has logged in for it already: then it asks for no further login. */
   readonly loggedIn: boolean
 }

@@ -1,14 +1,7 @@
 import type { Catalogue } from '../../base/config/scopes/catalogue.ts'
 import type { AuditTrail } from '../../base/contracts/records/audit.ts'
 import type { Exchange } from '../../base/contracts/calls/exchange.ts'
-import type { ProofVerifier } from '../../base/contracts/people/dpop.ts'
-import type {
-  ClientKeys,
-  PublicKeys,
-  SecretDeriver,
-  Signer,
-  TokenVerifier,
-} from '../../base/contracts/people/keys.ts'
+import type { PublicKeys, SecretDeriver, Signer, TokenVerifier } from '../../base/contracts/people/keys.ts'
 import type { AttemptLimiter } from '../../base/contracts/people/lockouts.ts'
 import type { Client, PasswordVerifier, People, User } from '../../base/contracts/people/people.ts'
 import type { Places } from '../../base/contracts/people/places.ts'
@@ -24,6 +17,7 @@ import type { Clock } from '../../base/kernel/clock.ts'
 import { Fault } from '../../base/kernel/faults.ts'
 import type { OutboundClient } from '../keys/remote/outbound.ts'
 import type { RevocationRules } from '../../state/stores/feed/revocations.ts'
+import type { ClientSecurity } from './client-security.ts'
 import type { LogoutNotices } from './logouts.ts'
 import type { IdentityConfig } from './schema.ts'
 
@@ -34,9 +28,7 @@ export interface IdentityDeps {
   readonly signer: Signer
   readonly publicKeys: PublicKeys
   readonly tokenVerifier: TokenVerifier
-  readonly clientKeys: ClientKeys
   readonly deriver: SecretDeriver
-  readonly proofs: ProofVerifier
   readonly store: Store
   readonly hasher: Pick<Hasher, 'verify'>
   /** Verifies users' passwords. By the hasher if absent: Postern has all their hashes then. */
@@ -47,6 +39,7 @@ export interface IdentityDeps {
   readonly rules: Pick<RevocationRules, 'asOf' | 'hasEnded' | 'requireCurrent'>
   readonly tokenRevoker: TokenRevoker
   readonly logouts: LogoutNotices
+  readonly security: ClientSecurity
   /** Calls addresses of clients. */
   readonly outbound: OutboundClient
   readonly switches: Switches

@@ -13,7 +13,6 @@ import {
   url,
   wholeNumber,
 } from '../../base/config/schema.ts'
-import { NONCE_MODES } from '../../base/contracts/people/dpop.ts'
 import { LONGEST_ACCESS_TOKEN } from '../../base/kernel/lifetimes.ts'
 import { SIGNING_ALGORITHMS } from '../keys/signing/schema.ts'
 
@@ -149,28 +148,6 @@ export const identitySchema = section(
       { lifetime: duration({ default: '60s', description: 'Lifetime of an authorization code.' }) },
       { default: {}, description: 'Authorization codes.' },
     ),
-    par: section(
-      {
-        lifetime: duration({
-          default: '60s',
-          description: 'Time in which a browser has to open a pushed request, `5s` to `599s`.',
-        }),
-      },
-      { default: {}, description: 'Pushed authorization requests (RFC 9126).' },
-    ),
-    dpop: section(
-      {
-        nonce: choice(NONCE_MODES, {
-          default: 'optional',
-          description:
-            'Whether a proof has to have a nonce of this service: where the clock of its client is wrong, always, or never.',
-        }),
-      },
-      {
-        default: {},
-        description: 'Proofs that a client has a key, to which its tokens are bound (DPoP, RFC 9449).',
-      },
-    ),
     session: section(
       {
         lifetime: duration({
@@ -223,8 +200,6 @@ export function compileIdentity(slice: IdentityConfig, problems: Problems): Iden
   const lifetimes = { accessToken, idToken, refreshToken, code, session }
   for (const [name, { lifetime }] of Object.entries(lifetimes))
     if (lifetime < 1000) problems.error(['identity', name, 'lifetime'], 'must be at least one second')
-  if (slice.par.lifetime < 5000 || slice.par.lifetime > 599_000)
-    problems.error(['identity', 'par', 'lifetime'], 'must be from 5s to 599s')
   if (refreshToken.grace >= refreshToken.lifetime)
     problems.error(['identity', 'refreshToken', 'grace'], 'must be shorter than the lifetime')
   checkLogo(slice.pages.logo, problems)

@@ -35,8 +35,8 @@ async function answerCode(
   scope: GrantedScope,
   dependencies: StepDependencies,
 ): Promise<Answer> {
-  const { logouts, pushedRequests } = dependencies
-  const { namedClient, back, challenge, jkt, nonce, pushed } = request
+  const { logouts } = dependencies
+  const { namedClient, back, challenge, jkt, nonce, reference } = request
   const { session, user } = login
   const record = {
     client: namedClient.id,
@@ -57,9 +57,9 @@ async function answerCode(
     codeLifetimeOf(namedClient, dependencies.config),
   )
   const decision =
-    pushed &&
+    reference &&
     (async (record: NewRecord) => {
-      await pushedRequests.useUp(pushed, [record])
+      await reference.useUp([record])
       return true
     })
   const parties = { client: namedClient.id, subject: user.subject }
@@ -74,7 +74,7 @@ const answerRequest: Step<AuthorizationRead, Answer> = async (context, dependenc
   noteUser(attempt, browser)
   // A form of another site comes without our SameSite cookie: it is known only after a redirect who is logged in.
   if (posted && browser.fresh) return restartRequest(request, dependencies)
-  if (request.pushed !== undefined) await dependencies.pushedRequests.open(request.pushed, browser.cookie)
+  await request.reference?.open(browser.cookie)
   const decision = await decideAuthorization(request, browser, dependencies)
   const notice = noticeIn(context.form)
   if (decision.kind === 'login')

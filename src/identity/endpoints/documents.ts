@@ -1,15 +1,14 @@
 import { readCode } from '../../base/config/scopes/scope-token.ts'
 import type { Answer } from '../../base/contracts/calls/exchange.ts'
-import type { ClientAuthMethod } from '../../base/contracts/people/people.ts'
-import { PROOF_ALGORITHMS } from '../../base/contracts/people/dpop.ts'
+import { type ClientAuthMethod, SECRET_AUTH_METHODS } from '../../base/contracts/people/people.ts'
 import { Fault } from '../../base/kernel/faults.ts'
 import { publicDocument } from '../steps/answers.ts'
 import { PERSON_CLAIMS } from '../tokens/claims.ts'
+import type { AddedMethod } from '../dependencies/client-security.ts'
 import type { IdentityDeps } from '../dependencies/dependencies.ts'
 import type { Arrived, Endpoint, Step, StepDependencies } from '../steps/endpoint.ts'
 import { GRANTS } from '../grants/grants.ts'
 import type { Asset } from '../pages/theme.ts'
-import { ASSERTION_ALGORITHMS } from '../steps/client-assertion.ts'
 
 const SIGNING = ['RS256', 'ES256'] as const
 const TOKEN_CLAIMS = ['sub', 'iss', 'aud', 'exp', 'iat', 'auth_time', 'nonce', 'at_hash'] as const
@@ -19,13 +18,13 @@ const TOKEN_CLAIMS = ['sub', 'iss', 'aud', 'exp', 'iat', 'auth_time', 'nonce', '
  * table of grants and the catalogue hold. Parameters of `announcedAs` endpoints only are announced.
  */
 export function discoveryDocument(
-  { urls, catalogue, config }: Pick<IdentityDeps, 'urls' | 'catalogue' | 'config'>,
+  { urls, catalogue, config, security }: Pick<IdentityDeps, 'urls' | 'catalogue' | 'config' | 'security'>,
   endpoints: readonly Endpoint[],
 ): Readonly<Record<string, unknown>> {
   const { algorithm } = config.idToken
   return {
     issuer: urls.issuer,
-    ...announcements(urls.issuer, endpoints),
+    ...announcements(urls.issuer, endpoints, security.methods),
     userinfo_endpoint: `${urls.api}/api/1.0/u/connect/userinfo`,
     scopes_supported: catalogue.values,
     claims_supported: [...TOKEN_CLAIMS, ...PERSON_CLAIMS],
@@ -43,17 +42,23 @@ export function discoveryDocument(
   }
 }
 
-function announcements(issuer: string, endpoints: readonly Endpoint[]): Readonly<Record<string, unknown>> {
+function announcements(
+  issuer: string,
+  endpoints: readonly Endpoint[],
+  added: readonly AddedMethod[],
+): Readonly<Record<string, unknown>> {
   const { origin, pathname } = new URL(issuer)
   const issuerPath = pathname.replace(/\/$/, '')
-  const members = endpoints.flatMap(({ announcedAs, authMethods, path }): [string, unknown][] => {
+  const methods = [...SECRET_AUTH_METHODS, ...added.map(({ name }) => name)]
+  const algorithms = added.flatMap((each) => each.algorithms)
+  const members = endpoints.flatMap(({ announcedAs, authenticates, path }): [string, unknown][] => {
     if (announcedAs === undefined) return []
     const address: [string, unknown] = [announcedAs, origin + path(issuerPath)]
-    if (authMethods === undefined) return [address]
+    if (authenticates === undefined) return [address]
     return [
       address,
-      [`${announcedAs}_auth_methods_supported`, authMethods],
-      [`${announcedAs}_auth_signing_alg_values_supported`, ASSERTION_ALGORITHMS],
+      [`${announcedAs}_auth_methods_supported`, authenticates === 'all' ? [...methods, 'none'] : methods],
+      [`${announcedAs}_auth_signing_alg_values_supported`, algorithms],
     ]
   })
   return Object.fromEntries(members)
@@ -67,15 +72,9 @@ const ALGORITHMS_MEMBER = /_auth_signing_alg_values_supported$/
 /** The method that RFC 8414 §2 takes if nothing is announced. */
 const USUAL: ClientAuthMethod = 'client_secret_basic'
 
-/** RFC 9449 §5.1, RFC 9728 §2. */
-const PROOFS = { dpop_signing_alg_values_supported: PROOF_ALGORITHMS }
-
-/** RFC 9126 §5. */
-const MUST_PUSH = { require_pushed_authorization_requests: true }
-
 /** The document with that only which some client uses: libraries choose from the lists. */
-function withUses({ logouts, metadata }: StepDependencies, had: ReadonlySet<string>): string {
-  const signs = had.has('private_key_jwt')
+function withUses({ logouts, metadata, security }: StepDependencies, had: ReadonlySet<string>): string {
+  const signs = security.methods.some(({ name }) => had.has(name))
   const narrow = (name: string, value: unknown): unknown => {
     if (ALGORITHMS_MEMBER.test(name)) return signs ? value : undefined
     if (name === 'grant_types_supported' && Array.isArray(value))
@@ -87,12 +86,12 @@ function withUses({ logouts, metadata }: StepDependencies, had: ReadonlySet<stri
   const document = JSON.parse(metadata, narrow) as Readonly<Record<string, unknown>>
   return JSON.stringify({
     ...document,
-    ...(had.has('dpop') && PROOFS),
+    ...security.proofMetadata(had),
     ...(had.has('logout_notices') && {
       ...logouts.metadata,
       claims_supported: [...TOKEN_CLAIMS, 'sid', ...PERSON_CLAIMS],
     }),
-    ...(had.has('pushed_requests') && !had.has('plain_requests') && MUST_PUSH),
+    ...security.metadata(had),
   })
 }
 
@@ -118,7 +117,7 @@ export function resourceAt(path: string): string | undefined {
 /** The document that says who issues the tokens that the API takes (C6.3.2a, RFC 9728). */
 export const answerResource: Step<Arrived, Answer> = async (
   { exchange: { target } },
-  { catalogue, clientMethods, urls },
+  { catalogue, clientMethods, security, urls },
 ) => {
   const path = target instanceof Fault ? undefined : resourceAt(target.path)
   if (path === undefined) throw new Fault('outside')
@@ -127,7 +126,7 @@ export const answerResource: Step<Arrived, Answer> = async (
     authorization_servers: [urls.issuer],
     scopes_supported: catalogue.values,
     bearer_methods_supported: ['header'],
-    ...((await clientMethods.current()).has('dpop') && PROOFS),
+    ...security.proofMetadata(await clientMethods.current()),
   }
   return publicDocument(JSON.stringify(document), MAX_AGE_SECONDS)
 }

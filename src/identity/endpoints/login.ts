@@ -73,14 +73,14 @@ async function beginSession(
   dependencies: StepDependencies,
 ): Promise<string> {
   const { login: before } = browser
-  const { pushedRequests, sessions } = dependencies
+  const { security, sessions } = dependencies
   const name = browserName(exchange.head.headers['user-agent'] ?? '', TEXTS.applications.unknownBrowser)
   // The same person keeps the `sid`, so that clients still know this login.
   const kept = before?.user.subject === subject ? before.session.sid : undefined
   const next = { subject, browser: name, address: exchange.clientAddress, asOf, sid: kept ?? newSecret(16) }
   const { begin, cookie, key } = sessions.draw(next)
   const replace = async (): Promise<void> => {
-    await pushedRequests.carryOver(browser.cookie, cookie)
+    await security.carryOver(browser.cookie, cookie)
     // The login that this browser had before ends.
     if (before !== undefined && (await sessions.end(before.session.key, before.user.subject, next)))
       await took(loginEnded(exchange, before.session), dependencies)
@@ -123,7 +123,7 @@ async function answerForm(
   const again = (problems: readonly FormProblem[]): Answer =>
     showLogin(request, browser, dependencies, { username, problems })
   if (isForeignForm(context.exchange, dependencies)) return startOver(request, dependencies)
-  if (request?.pushed !== undefined) await dependencies.pushedRequests.open(request.pushed, browser.cookie)
+  await request?.reference?.open(browser.cookie)
   if (request !== undefined && params.get('decision') === 'cancel') throw new Fault('access_denied')
   if (!isOwnForm(context.exchange, params.get('csrf'), browser, dependencies))
     return answerOutdated(request, params, browser, dependencies)

@@ -15,7 +15,6 @@ import {
   readGrantedScope,
   type RequestedScope,
 } from '../dependencies/scopes.ts'
-import { proofMissing } from '../steps/check-proof.ts'
 import { requireParam, requireParams } from '../steps/read-form.ts'
 import type { FoundFamily } from '../stored/families.ts'
 
@@ -58,14 +57,18 @@ const findFamily: Step<ScopeRead, FamilyFound> = async (context, dependencies) =
   if (found === undefined) throw refuse('unknown, expired or ended')
   if (found.record.client !== context.client.id) throw refuse('of another client')
   context.attempt.subject = found.record.subject
-  requireKey(found, context)
+  requireKey(found, context, dependencies)
   if (found.state === 'replayed') throw await endReplayed(found, context, dependencies)
   return { ...context, token, found, granted: readGrantedScope(found.record.scope) }
 }
 
 /** A call without the key changes nothing, so a thief cannot end the login (RFC 9449 §5). */
-function requireKey({ record: { jkt, needsProof } }: FoundFamily, { proof }: GrantChosen): void {
-  if (needsProof === true && proof === undefined) throw proofMissing()
+function requireKey(
+  { record: { jkt, needsProof } }: FoundFamily,
+  { proof }: GrantChosen,
+  { security }: StepDependencies,
+): void {
+  if (needsProof === true && proof === undefined) throw security.proofMissing()
   if (jkt !== undefined && jkt !== proof?.jkt) throw refuse('a proof of another key')
 }
 
@@ -110,8 +113,7 @@ const limitScope: Step<UserFound, ScopeNarrowed> = async (context, dependencies)
   return { ...context, scope }
 }
 
-/** FAPI 2.0 Security Profile §5.3.2.1: refresh tokens are not rotated. They are bound to the client and to its key. */
-const keepsTokens = ({ profile }: Client): boolean => profile === 'fapi2'
+const keepsTokens = ({ limits }: Client): boolean => limits?.keepsRefreshTokens === true
 
 /** The token is used last of all (`take`), so that a request that fails otherwise uses nothing up. */
 const planRotation: Step<ScopeNarrowed, Granted> = (context, dependencies) => {

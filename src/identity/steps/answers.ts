@@ -22,12 +22,8 @@ const isStrict = ({ config }: StepDependencies, asker: Asker): boolean =>
  * The type of a token, for its client (C6.1.3): some send it back as the scheme, and C4.14 takes `Bearer` only.
  * @param jkt the thumbprint of the key that the token is bound to
  */
-export const tokenType = (
-  dependencies: StepDependencies,
-  asker: Asker,
-  jkt: string | undefined,
-): 'Bearer' | 'bearer' | 'DPoP' => {
-  if (jkt !== undefined) return 'DPoP'
+export const tokenType = (dependencies: StepDependencies, asker: Asker, jkt: string | undefined): string => {
+  if (jkt !== undefined) return dependencies.security.boundType
   return isStrict(dependencies, asker) ? 'Bearer' : 'bearer'
 }
 
@@ -67,7 +63,7 @@ export const publicDocument = (json: string, maxAgeSeconds: number): Answer => (
   body: json,
 })
 
-/** A wrong request is 400, except a wrong method, a pushed request that is too large and an exceeded rate (C6.0, C6.1.4, C6.2.1a). */
+/** A wrong request is 400, except a wrong method, one that is too large to be kept and an exceeded rate (C6.0, C6.1.4, C6.2.1a). */
 const TOLD: ReadonlySet<number> = new Set([405, 413, 429])
 
 function statusOf({ status }: Fault): number {

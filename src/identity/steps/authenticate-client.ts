@@ -2,8 +2,8 @@ import type { Client, ClientAuthMethod } from '../../base/contracts/people/peopl
 import { type ClientPair, parseBasic } from '../../base/http/head/authorization.ts'
 import { Fault, toFault } from '../../base/kernel/faults.ts'
 import { orUnavailable } from '../dependencies/dependencies.ts'
-import type { ClientAuthenticated, Parsed, Step, StepDependencies } from './endpoint.ts'
-import { assertedClient, proveByAssertion } from './client-assertion.ts'
+import type { ClientAuthenticated, Parsed, ProofChecked, Step, StepDependencies } from './endpoint.ts'
+import type { AddedMethod } from '../dependencies/client-security.ts'
 
 /**
  * Authenticates the client (C6.1.2).
@@ -14,13 +14,14 @@ export const authenticateClient: Step<Parsed, ClientAuthenticated> = async (cont
   const { attempt, exchange, params } = context
   const basic = parseBasic(exchange.head, dependencies)
   const pairs: readonly ClientPair[] = basic.kind === 'pairs' ? basic.pairs : []
-  attempt.typed = pairs[0]?.id ?? params.get('client_id') ?? assertedClient(params)
-  const method = methodOf(basic.kind, params)
+  const added = dependencies.security.methods.find((each) => each.isUsed(params))
+  attempt.typed = pairs[0]?.id ?? params.get('client_id') ?? added?.namedIn(params)
+  const method = added === undefined ? methodOf(basic.kind, params) : onlyMethod(added, basic.kind, params)
   const where = { dependencies, address: exchange.clientAddress }
   const found = await counted(method, dependencies, () =>
-    method === 'private_key_jwt'
-      ? proveByAssertion(context, dependencies)
-      : AUTHENTICATE[method](params, where, pairs).then((client) => ({ client })),
+    added === undefined
+      ? AUTHENTICATE[method as CoreMethod](params, where, pairs).then((client) => ({ client }))
+      : added.authenticate(context),
   )
   const { client } = found
   Object.assign(attempt, { client: client.id, typed: undefined, asker: client })
@@ -37,15 +38,16 @@ interface Where {
 
 type Authenticate = (params: Params, where: Where, pairs: readonly ClientPair[]) => Promise<Client>
 
-/**
- * The method that the request uses; with Basic credentials of any kind it is that of the header.
- * @throws Fault `oauth_bad_request` for an assertion together with a secret (RFC 6749 §2.3)
- */
-function methodOf(basic: ReturnType<typeof parseBasic>['kind'], params: Params): ClientAuthMethod {
-  if (params.has('client_assertion') || params.has('client_assertion_type')) {
-    if (basic !== 'none' || params.has('client_secret')) throw twoMethods()
-    return 'private_key_jwt'
-  }
+type BasicKind = ReturnType<typeof parseBasic>['kind']
+
+/** @throws Fault `oauth_bad_request` where a secret comes too (RFC 6749 §2.3) */
+function onlyMethod({ name }: AddedMethod, basic: BasicKind, params: Params): ClientAuthMethod {
+  if (basic !== 'none' || params.has('client_secret')) throw twoMethods()
+  return name
+}
+
+/** The method that the request uses; with Basic credentials of any kind it is that of the header. */
+function methodOf(basic: BasicKind, params: Params): CoreMethod {
   if (basic !== 'none') return 'client_secret_basic'
   return params.has('client_secret') ? 'client_secret_post' : 'none'
 }
@@ -109,7 +111,9 @@ const AUTHENTICATE = {
   client_secret_basic: byBasic,
   client_secret_post: byBody,
   none: byName,
-} as const satisfies Record<Exclude<ClientAuthMethod, 'private_key_jwt'>, Authenticate>
+} as const satisfies Record<string, Authenticate>
+
+type CoreMethod = keyof typeof AUTHENTICATE
 
 /** A secret to compare with one hash. `client` is undefined if the comparison is made only to take as long. */
 interface Trial extends ClientPair {
@@ -145,3 +149,22 @@ function trialsOf(pair: ClientPair, client: Client | undefined): readonly Trial[
   const slow = trials.some((trial) => !isQuick(trial))
   return slow ? trials : [...trials, { ...pair, encoded: undefined, client: undefined }]
 }
+
+/**
+ * A step: credentials that count once are used up. It comes behind all that may fail by no fault of the client, so that they can
+ * be sent again then.
+ * @throws Fault `assertion_replayed`; `identity_unavailable` if the store cannot be reached
+ */
+export async function useUpCredentials<C extends ClientAuthenticated>(context: C): Promise<C> {
+  const { attempt, useUp } = context
+  if (useUp === undefined || (await useUp())) return context
+  // What is sent again proves nothing.
+  delete attempt.proven
+  delete attempt.asker
+  throw new Fault('assertion_replayed')
+}
+
+/** A step: the client proves that it has a key (C6.1.0). @param place where, as the metrics name it */
+export const proveKey =
+  (place: string): Step<ClientAuthenticated, ProofChecked> =>
+  async (context, { security }) => ({ ...context, proof: await security.proveKey(place, context) })

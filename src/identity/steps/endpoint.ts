@@ -1,4 +1,3 @@
-import type { Proof } from '../../base/contracts/people/dpop.ts'
 import type { Answer, Exchange } from '../../base/contracts/calls/exchange.ts'
 import type {
   Client,
@@ -9,9 +8,9 @@ import type {
 } from '../../base/contracts/people/people.ts'
 import type { NewRecord } from '../../base/contracts/records/store.ts'
 import type { Fault } from '../../base/kernel/faults.ts'
-import type { PushedRequests } from '../stored/pushed-requests.ts'
 import type { Consents } from '../stored/consents.ts'
 import type { SessionCookie, Sessions } from '../stored/sessions.ts'
+import type { AnswerHeaders, ProvenKey } from '../dependencies/client-security.ts'
 import type { Holders, IdentityDeps } from '../dependencies/dependencies.ts'
 import type { ClientFailures } from '../guessing/failures.ts'
 import type { FamiliarNetworks } from '../guessing/familiar-networks.ts'
@@ -50,8 +49,8 @@ export interface Attempt {
   redirectedFault?: Fault
   /** How the client wants its answers, once it has authenticated: a refusal must not tell who exists (C6.1.3). */
   asker?: Pick<Client, 'strictRfc6749'>
-  /** A DPoP nonce that is newer than the proof's own. It goes with every answer, refusals too (RFC 9449 §8.2). */
-  newerNonce?: string | undefined
+  /** Headers of every answer, refusals too: those of a fault count before them. */
+  headers?: AnswerHeaders
 }
 
 /** The parameters were read: each at most once, none empty (C6.0). */
@@ -59,25 +58,18 @@ export interface Parsed extends Arrived {
   readonly params: ReadonlyMap<string, string>
 }
 
-/** A genuine client assertion (C6.1.2). Whether it was used before is not known yet. */
-export interface Assertion {
-  readonly jti: string
-  /** When it expires, in seconds since the epoch. */
-  readonly exp: number
-}
-
 export interface ClientAuthenticated extends Parsed {
   readonly client: Client
   /** How it has authenticated. */
   readonly method: ClientAuthMethod
-  /** With `private_key_jwt`: it counts once. */
-  readonly assertion?: Assertion
+  /** Uses up credentials that count once. False: they were used before. */
+  readonly useUp?: () => Promise<boolean>
 }
 
 /** The proof of possession was checked and used up (C6.1.0). */
 export interface ProofChecked extends ClientAuthenticated {
-  /** The thumbprint of its key; undefined if none was sent. */
-  readonly proof: Pick<Proof, 'jkt'> | undefined
+  /** Undefined if none was sent. */
+  readonly proof: ProvenKey | undefined
 }
 
 export interface GrantChosen extends ProofChecked {
@@ -135,7 +127,6 @@ export interface StepDependencies extends IdentityDeps {
   readonly passwords: PasswordVerifier
   readonly families: Families
   readonly codes: Codes
-  readonly pushedRequests: PushedRequests
   readonly guessing: GuessingGuard
   readonly networks: FamiliarNetworks
   readonly clientFailures: ClientFailures
@@ -173,8 +164,8 @@ export interface Endpoint {
   readonly refuse: RenderRefusal
   /** The member of the discovery document that has its URL; absent if it is not announced. */
   readonly announcedAs?: string
-  /** How clients authenticate there: `…_auth_methods_supported` of the discovery document (RFC 8414 §2). */
-  readonly authMethods?: readonly ClientAuthMethod[]
+  /** Which clients authenticate there, for `…_auth_methods_supported` of the discovery document (RFC 8414 §2). */
+  readonly authenticates?: 'all' | 'confidential'
 }
 
 /** Runs steps one after another. The types keep the order of C6.1.0: a step needs what those before it have found. */

@@ -93,9 +93,6 @@ export function formParameters(form: Form): ReadonlyMap<string, string> {
 /** The largest form that is read, in bytes: far more than any request of C6 needs. */
 export const FORM_LIMIT = 64 * 1024
 
-/** The largest form of a pushed request, in bytes. It is small because the request is stored. */
-const PUSHED_LIMIT = 16 * 1024
-
 interface SizeRule {
   readonly most: number
   readonly tooLarge: () => Fault
@@ -106,21 +103,12 @@ const OF_FORMS: SizeRule = {
   tooLarge: () => new Fault('oauth_bad_request', { say: 'The body is too large.' }),
 }
 
-/** RFC 9126 §2.3 */
-const OF_PUSHED: SizeRule = {
-  most: PUSHED_LIMIT,
-  tooLarge: () => new Fault('pushed_request_too_large'),
-}
-
-const formReader =
-  (rule: SizeRule): Step<Arrived, Parsed> =>
+/** Checks the Content-Type and reads the form (C6.1.0, C6.0, C6.1.1). Every fault here is an `invalid_request`. */
+export const formReader =
+  (rule: SizeRule = OF_FORMS): Step<Arrived, Parsed> =>
   async (context) => ({ ...context, params: formParameters(await readFields(context.exchange, rule)) })
 
-/** Checks the Content-Type and reads the form (C6.1.0, C6.0, C6.1.1). Every fault here is an `invalid_request`. */
-export const readForm = formReader(OF_FORMS)
-
-/** The same of a pushed request (C6.2.1a). */
-export const readPushedForm = formReader(OF_PUSHED)
+export const readForm = formReader()
 
 /**
  * Reads the fields of a posted form, with repeated ones.

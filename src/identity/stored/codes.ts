@@ -155,29 +155,19 @@ export async function withdrawCodes(
   return own.map((entry) => recordOf(entry).family)
 }
 
-/** The longest life of a code of a FAPI 2.0 client, in milliseconds (Security Profile §5.3.2.1). */
-const LONGEST_FAPI2_CODE = 60_000
-
 /** How long a code of the client is valid, in milliseconds. */
-export const codeLifetimeOf = ({ profile }: Client, { code }: IdentityConfig): number =>
-  profile === 'fapi2' ? Math.min(code.lifetime, LONGEST_FAPI2_CODE) : code.lifetime
+export const codeLifetimeOf = ({ limits }: Client, { code }: IdentityConfig): number =>
+  Math.min(code.lifetime, limits?.codeLifetime ?? Number.POSITIVE_INFINITY)
 
 const refuse = (say: string): Fault => new Fault('oauth_bad_request', { say })
 
-/** RFC 7636 §4.2, RFC 7638 §3: SHA-256, base64url. */
+/** RFC 7636 §4.2: SHA-256, base64url. */
 const S256 = /^[A-Za-z0-9_-]{43}$/
 
 /** A confidential client that protects its code by the id_token's nonce, or may leave it unprotected, needs no PKCE (C6.2.1). */
 function mayDoWithout(params: ReadonlyMap<string, string>, openid: boolean, client: Client): boolean {
   if (client.kind === 'public') return false
   return !client.requireBinding || (!client.requirePkce && openid && params.has('nonce'))
-}
-
-/** The key that a code is to be bound to (RFC 9449 §10). @throws Fault `oauth_bad_request` for what is no thumbprint */
-export function readKeyBinding(params: ReadonlyMap<string, string>): string | undefined {
-  const jkt = params.get('dpop_jkt')
-  if (jkt !== undefined && !S256.test(jkt)) throw refuse('The dpop_jkt is no SHA-256 thumbprint.')
-  return jkt
 }
 
 /**

@@ -60,8 +60,7 @@ export async function issueAccessToken(
     as_of: asOf,
     ...(proof && { cnf: { jkt: proof.jkt } }),
   }
-  // FAPI 2.0 Security Profile §5.4.1 leaves RS256 out.
-  const algorithm = client.profile === 'fapi2' ? 'ES256' : config.accessToken.algorithm
+  const algorithm = client.limits?.accessTokenAlgorithm ?? config.accessToken.algorithm
   const { token, key } = await signer.sign(claims, { typ: 'at+jwt', algorithm })
   const principal: Principal = Object.freeze({
     subject,

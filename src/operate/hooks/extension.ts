@@ -3,10 +3,12 @@ import type { OpenLogoutNotices } from '../../identity/dependencies/logouts.ts'
 import type { PeopleSource } from '../../identity/directory/records/people-source.ts'
 import type { FindOpaqueTokens } from '../../identity/keys/issuers/opaque-tokens.ts'
 import type { MakeEndpoints } from '../../identity/steps/added-endpoints.ts'
+import type { AddedCounter } from '../watch/metrics/families.ts'
 import type { Configuration } from '../settings/configuration.ts'
 import type { AddedSettings } from '../settings/settings.ts'
 import type { AddedCommand } from './added-command.ts'
 import type { FirstConfigurationSource } from './first-configuration.ts'
+import type { OpenSecurityProfile } from './security-profile.ts'
 
 /** The facts about the API that an extension may tell clients. */
 export interface PublishedApi {
@@ -34,6 +36,10 @@ export interface Extension {
   readonly people?: PeopleSource
   /** Tells clients that a login has ended (C6.3.3a). One extension has it at most. */
   readonly logouts?: OpenLogoutNotices
+  /** Protects clients and tokens by more than secrets (C4.4a). One extension does at most. */
+  readonly security?: () => Promise<OpenSecurityProfile>
+  /** Counters of identity (C11.1). */
+  readonly counters?: readonly AddedCounter[]
   /** How opaque tokens of a foreign issuer are verified (C11.2). */
   readonly opaqueTokens?: FindOpaqueTokens
 }

@@ -68,7 +68,7 @@ export const readStored = (
   valuesOf: (kind: (typeof STORED_KINDS)[number]) => readonly StoredValue[],
   marks: readonly Mark[],
 ): StoredRecords => ({
-  clients: valuesOf(CLIENT).map(readStoredClient),
+  clients: valuesOf(CLIENT).map((value) => readStoredClient(value)),
   users: valuesOf(USER).map(readStoredUser),
   businesses: valuesOf(BUSINESS).map(readBusiness),
   funds: valuesOf(FUND).map(readFund),
@@ -169,7 +169,7 @@ export async function readParties(
   const marked = new MarkedNames(stored.marks)
   const all = layered(
     directory.clients,
-    stored.clients.map(({ record }) => [record.id, toClient(record)]),
+    stored.clients.map(({ record }) => [record.id, toClient(record, reading.clientForm)]),
   )
   const clients = new Map([...all].map(([id, client]) => [id, marked.client(client)]))
   const records = layered(

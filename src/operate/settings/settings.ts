@@ -1,6 +1,6 @@
 /** How configuration files are read, with what extensions add to them. */
-import { type ClientCheck, clientFormOf } from '../../identity/directory/records/schema.ts'
-import { type TProperties, type TSchema, withKeys, withShapes } from '../../base/config/schema.ts'
+import { type ClientCheck, clientFormOf, type ClientRules } from '../../identity/directory/records/schema.ts'
+import { type TProperties, type TSchema, withForms, withKeys, withShapes } from '../../base/config/schema.ts'
 import type { AddedBackends, AddedKind } from '../../gateway/backends/kinds.ts'
 import type { Environment } from '../../base/config/validate.ts'
 import type { AddedChecks } from './added-checks.ts'
@@ -14,8 +14,11 @@ export interface AddedSettings extends Partial<Omit<AddedChecks, 'backends' | 'c
    * carries their values unread.
    */
   readonly keys?: Readonly<Record<string, TProperties>>
+  /** Keys of the core, by the same sections, in a form that takes more: further words of a choice. */
+  readonly forms?: Readonly<Record<string, TProperties>>
   /** Checks of the keys in `directory.clients.*`. They run for clients of the store too. */
   readonly clientChecks?: readonly ClientCheck[]
+  readonly clientRules?: ClientRules
   /** Kinds of backends. */
   readonly backends?: Readonly<Record<string, AddedKind>>
   /** Kinds of stores that several nodes share. */
@@ -51,9 +54,12 @@ export function settingsWith(added: readonly AddedSettings[]): Settings {
       withShapes(withShapes(of, ['backends', '*'], schemasOf(backends)), ['store'], schemasOf(stores)),
     configurationSchema,
   )
+  const withAllForms = added
+    .flatMap(({ forms = {} }) => Object.entries(forms))
+    .reduce((of, [place, forms]) => withForms(of, place.split('.').filter(Boolean), forms), withKinds)
   const schema = added
     .flatMap(({ keys = {} }) => Object.entries(keys))
-    .reduce((of, [place, keys]) => withKeys(of, place.split('.').filter(Boolean), keys), withKinds)
+    .reduce((of, [place, keys]) => withKeys(of, place.split('.').filter(Boolean), keys), withAllForms)
   return {
     schema,
     added: {

@@ -1,10 +1,4 @@
-import type {
-  IdentityCount,
-  Recorder,
-  Replayed,
-  TunnelEvent,
-  UpstreamEvent,
-} from '../../base/contracts/records/recorder.ts'
+import type { Recorder, Replayed, TunnelEvent, UpstreamEvent } from '../../base/contracts/records/recorder.ts'
 
 type Note = Parameters<Recorder['note']>
 
@@ -56,7 +50,7 @@ export class RelayRecorder implements Recorder {
     this.to?.replay?.(of)
   }
 
-  count(of: IdentityCount, ...labels: readonly string[]): void {
+  count(of: string, ...labels: readonly string[]): void {
     this.to?.count?.(of, ...labels)
   }
 

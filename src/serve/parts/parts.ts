@@ -10,7 +10,6 @@ import { compileScopes } from '../../base/config/scopes/schema.ts'
 import type { Admission } from '../../base/contracts/calls/admission.ts'
 import type { AuditTrail } from '../../base/contracts/records/audit.ts'
 import type { Backend } from '../../base/contracts/calls/backend.ts'
-import type { ReplayMemory } from '../../base/contracts/people/dpop.ts'
 import type { AttemptLimiter } from '../../base/contracts/people/lockouts.ts'
 import type { Store } from '../../base/contracts/records/store.ts'
 import type { Switches } from '../../base/contracts/calls/switches.ts'
@@ -31,7 +30,6 @@ import type { Conversions } from '../../gateway/conversion/conversions.ts'
 import type { LogoutNotices } from '../../identity/dependencies/logouts.ts'
 import type { StoreTokenRevoker } from '../../identity/stored/token-revoker.ts'
 import type { Clock } from '../../base/kernel/clock.ts'
-import type { ClientKeySets } from '../../identity/keys/remote/client-keys.ts'
 import type { IssuerKeys } from '../../identity/keys/issuers/issuer-keys.ts'
 import type { ServiceKeys } from '../../identity/keys/signing/service-keys.ts'
 import { reportMissingValues, reportWrongTargets } from '../../operate/settings/business-values.ts'
@@ -39,6 +37,7 @@ import type { Configuration } from '../../operate/settings/configuration.ts'
 import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import { reportOpenedDemo } from '../../operate/settings/dangers.ts'
 import type { EndpointsOfApi, Extension } from '../../operate/hooks/extension.ts'
+import type { SecurityProfile } from '../../operate/hooks/security-profile.ts'
 import type { RevocationRules } from '../../state/stores/feed/revocations.ts'
 import type { ClientTallies } from '../../operate/watch/metrics/counts.ts'
 import { type OpenedPeople, openPeopleOf } from './people.ts'
@@ -51,12 +50,10 @@ export interface Dependencies extends RecordReading {
   readonly clock: Clock
   /** Absent in a sidecar, which issues nothing (C11.2). */
   readonly keys: ServiceKeys | undefined
-  /** The proofs that this process has seen, whatever configuration was in force. */
-  readonly seenProofs: ReplayMemory
+  /** It remembers proofs and keys of clients, whatever configuration was in force. */
+  readonly security: SecurityProfile
   /** The keys of foreign issuers, which only a sidecar has. */
   readonly issuerKeys: IssuerKeys
-  /** Keys of clients that were read at their addresses. */
-  readonly clientKeySets: ClientKeySets
   readonly store: Store
   readonly hasher: Hasher
   readonly attempts: AttemptLimiter

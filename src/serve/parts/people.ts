@@ -14,7 +14,7 @@ import {
 } from '../../identity/directory/records/people-source.ts'
 import { LayeredPeople, StoredPeople } from '../../identity/directory/records/people.ts'
 import { LayeredPlaces } from '../../identity/directory/records/places.ts'
-import type { DirectoryConfig } from '../../identity/directory/records/schema.ts'
+import type { ClientForm, DirectoryConfig } from '../../identity/directory/records/schema.ts'
 import { Roles, type StoredDirectory } from '../../identity/directory/records/stored-directory.ts'
 import type { StoredPlaces } from '../../identity/directory/records/stored-places.ts'
 import type { Clock } from '../../base/kernel/clock.ts'
@@ -53,6 +53,7 @@ export async function openPeopleOf(
 
 export interface LayerParts extends Pick<PeopleLayerParts, 'store' | 'tokenRevoker' | 'recorder' | 'clock'> {
   readonly hasher: Hasher
+  readonly clientForm: ClientForm
   readonly marks: DisabledMarks
   readonly storedDirectory: StoredDirectory
   readonly storedPlaces: StoredPlaces
@@ -63,9 +64,12 @@ export function peopleOf(
   { directory, people: opened }: { readonly directory: Directory; readonly people: OpenedPeople | undefined },
   parts: LayerParts,
 ): { readonly people: People; readonly passwords?: PasswordVerifier } {
-  const { clock, marks, storedDirectory, storedPlaces } = parts
+  const { clientForm, clock, marks, storedDirectory, storedPlaces } = parts
   const roles = new Roles(directory.roles, storedDirectory)
-  const layers = new LayeredPeople(directory.people, new StoredPeople(storedDirectory, roles, clock))
+  const layers = new LayeredPeople(
+    directory.people,
+    new StoredPeople(storedDirectory, roles, clock, clientForm),
+  )
   const earlier = new MarkedPeople(layers, marks)
   if (opened === undefined) return { people: earlier }
   const places = new LayeredPlaces(directory.places, storedPlaces)

@@ -20,11 +20,9 @@ import { type ReadyDocument, readyDocument } from '../../base/http/head/entity-t
 import { type Authorities, compileAuthorities } from '../../base/http/head/request-target.ts'
 import { userinfo } from '../../identity/tokens/claims.ts'
 import { type Identity, openIdentity } from '../../identity/identity.ts'
-import { openNonces } from '../../identity/keys/dpop/nonces.ts'
-import { nonceRules, openProofVerifier } from '../../identity/keys/dpop/proofs.ts'
 import type { IssuerKeys } from '../../identity/keys/issuers/issuer-keys.ts'
 import { metadataUrls } from '../../identity/keys/issuers/issuer-source.ts'
-import { isSidecar, type IssuerConfig, provesKeys } from '../../identity/keys/issuers/issuers-schema.ts'
+import type { IssuerConfig } from '../../identity/keys/issuers/issuers-schema.ts'
 import { createOutboundClient } from '../../identity/keys/remote/outbound.ts'
 import { createTokenVerifier } from '../../identity/keys/verify/token-verifier.ts'
 import { DESCRIPTION_PATH, type ServiceUrls } from '../../gateway/server/schema.ts'
@@ -39,6 +37,7 @@ import { foreignAuthority, ownAuthority } from './token-authorities.ts'
 function describedApi(
   { configuration, actions, catalogue }: Pick<Parts, 'configuration' | 'actions' | 'catalogue'>,
   { baseUrl }: Pick<ServiceUrls, 'baseUrl'>,
+  proofs: CallProofs | undefined,
 ): ApiDescription {
   const { areas, openapi, vendor, defaultFormat, server } = configuration
   return describeApi({
@@ -50,11 +49,11 @@ function describedApi(
     vendor,
     defaultFormat,
     bodyLimit: server.limits.body,
-    limits: limitsOf(configuration),
+    limits: limitsOf(configuration, proofs),
   })
 }
 
-function limitsOf(configuration: Configuration): Limits {
+function limitsOf(configuration: Configuration, proofs: CallProofs | undefined): Limits {
   const { load, backends } = configuration
   const { rate, byId } = load.clients
   return {
@@ -62,7 +61,7 @@ function limitsOf(configuration: Configuration): Limits {
     addressRate: load.addresses.rate !== undefined,
     shedding: load.shedding.delay > 0,
     severalBackends: Object.keys(backends).length > 1,
-    proofs: takesProofs(configuration),
+    proofs: proofs !== undefined,
     audited: planAudit(configuration) !== undefined,
   }
 }
@@ -81,9 +80,10 @@ function openapiText(
   { openapi, issuers }: Pick<Configuration, 'openapi' | 'issuers'>,
   description: ApiDescription,
   metadata: Metadata | undefined,
-  issuerKeys: IssuerKeys,
+  { issuerKeys, security }: Pick<Dependencies, 'issuerKeys' | 'security'>,
 ): string {
-  const authorization = metadata === undefined ? foreign(issuers, issuerKeys) : ownAuthorization(metadata)
+  const authorization =
+    metadata === undefined ? foreign(issuers, issuerKeys) : ownAuthorization(metadata, security.note)
   const { license, contact } = openapi === 'off' ? {} : (openapi ?? {})
   return openapiDocument(description, { authorization, license, contact })
 }
@@ -97,7 +97,7 @@ const readyOpenapi = (text: string): ReadyDocument =>
   })
 
 /** The authorization (RFC 8414 §2) as the service's metadata says, so that the two cannot disagree. */
-function ownAuthorization(metadata: Metadata): AuthorizationDescription {
+function ownAuthorization(metadata: Metadata, note: string): AuthorizationDescription {
   const text = (member: string): string => String(metadata[member])
   return {
     kind: 'own',
@@ -105,6 +105,7 @@ function ownAuthorization(metadata: Metadata): AuthorizationDescription {
     authorizationUrl: text('authorization_endpoint'),
     tokenUrl: text('token_endpoint'),
     grants: metadata['grant_types_supported'] as readonly string[],
+    note,
   }
 }
 
@@ -139,14 +140,15 @@ export function compileService(
   const { configuration } = parts
   const { vendor, defaultFormat } = configuration
   const negotiation = compileNegotiation({ vendor, defaultFormat })
-  const tokens = openTokenCheck(parts, dependencies, urls, recorder)
-  const description = describedApi(parts, urls)
-  const proofs = openProofs(parts, dependencies, urls)
+  const { keys, security } = dependencies
+  const proofs = security.callProofs({ configuration, keys, baseUrl: urls.baseUrl, recorder })
+  const tokens = openTokenCheck(parts, dependencies, urls, recorder, proofs)
+  const description = describedApi(parts, urls, proofs)
   const isServed = configuration.openapi !== 'off'
   const textOf = (metadata: Metadata | undefined): string =>
-    openapiText(configuration, description, metadata, dependencies.issuerKeys)
+    openapiText(configuration, description, metadata, dependencies)
   let document: ReadyDocument | undefined
-  const identity = openOwnIdentity(parts, dependencies, urls, { tokens, proofs }, recorder, (metadata) => ({
+  const identity = openOwnIdentity(parts, dependencies, urls, tokens, recorder, (metadata) => ({
     areas: description.areas.map(({ name }) => name),
     document: () => (document === undefined ? textOf(metadata) : String(document.body)),
     url: isServed ? urls.baseUrl + DESCRIPTION_PATH : undefined,
@@ -183,22 +185,6 @@ export function compileService(
   }
 }
 
-const takesProofs = (configuration: Configuration): boolean =>
-  !isSidecar(configuration) || configuration.issuers.some(provesKeys)
-
-/** Checks the proofs of calls (C4.4a); undefined in a sidecar where no issuer uses DPoP. */
-function openProofs(
-  { configuration }: Parts,
-  { clock, keys, seenProofs }: Dependencies,
-  { baseUrl }: ServiceUrls,
-): CallProofs | undefined {
-  if (!takesProofs(configuration)) return undefined
-  // A sidecar has no secret that all its processes share.
-  const nonces = keys && nonceRules(configuration.identity.dpop.nonce, openNonces(keys, clock))
-  const verifier = openProofVerifier({ clock, ...nonces })
-  return { verifier, origin: new URL(baseUrl).origin, memory: seenProofs }
-}
-
 /** A sidecar has no store, and one that names no businesses compares the target with the URL only (C11.2). */
 function placesOf({ directory }: Parts, { keys, storedPlaces }: Dependencies): Places | undefined {
   if (keys !== undefined) return new LayeredPlaces(directory.places, storedPlaces)
@@ -209,16 +195,16 @@ function openOwnIdentity(
   parts: Parts,
   dependencies: Dependencies,
   urls: ServiceUrls,
-  { tokens, proofs }: { readonly tokens: TokenCheck; readonly proofs: CallProofs | undefined },
+  tokens: TokenCheck,
   recorder: Recorder,
   apiOf: (metadata: Metadata) => PublishedApi,
 ): Identity | undefined {
   const { configuration, directory, catalogue } = parts
-  const { keys, clock } = dependencies
-  if (keys === undefined || proofs === undefined) return undefined
+  const { clientForm, keys, clock, security: profile } = dependencies
+  if (keys === undefined) return undefined
   const { allow } = configuration.server.outbound
   const outbound = createOutboundClient({ allow, authUrl: urls.authUrl })
-  const identity = {
+  const own = {
     ...dependencies,
     ...peopleOf(parts, { ...dependencies, recorder }),
     places: new LayeredPlaces(directory.places, dependencies.storedPlaces),
@@ -226,9 +212,7 @@ function openOwnIdentity(
     signer: keys,
     publicKeys: keys,
     tokenVerifier: createTokenVerifier(keys, clock),
-    clientKeys: dependencies.clientKeySets.readBy(outbound),
     deriver: keys,
-    proofs: proofs.verifier,
     issuedTokens: tokens,
     recorder,
     urls: { issuer: urls.authUrl, api: urls.baseUrl },
@@ -240,23 +224,24 @@ function openOwnIdentity(
       upgrade: dependencies.addedBackends.upgrade,
     }),
     longestTarget: configuration.server.limits.target,
-    clientMethods: new DirectoryMethods({
-      configured: directory.clients.values(),
-      isNotified: dependencies.logouts.isNotified,
-      store: dependencies.store,
-      clock,
-    }),
     outbound,
     cors: corsOf(configuration),
   }
-  return openIdentity(
-    identity,
-    parts.endpoints.map(
-      (ofApi): MakeEndpoints =>
-        (own) =>
-          ofApi(apiOf(own.metadata))(own),
-    ),
+  const security = profile.clientSecurity(own)
+  const clientMethods = new DirectoryMethods({
+    configured: directory.clients.values(),
+    isNotified: dependencies.logouts.isNotified,
+    added: security.uses,
+    form: clientForm,
+    store: dependencies.store,
+    clock,
+  })
+  const made = parts.endpoints.map(
+    (ofApi): MakeEndpoints =>
+      (parts) =>
+        ofApi(apiOf(parts.metadata))(parts),
   )
+  return openIdentity({ ...own, security, clientMethods }, { made, authorization: profile.endpoints })
 }
 
 const corsOf = ({ server: { cors } }: Configuration): Cors | undefined => cors && new Cors(cors)
@@ -267,13 +252,14 @@ function openTokenCheck(
   dependencies: Dependencies,
   urls: ServiceUrls,
   recorder: Recorder,
+  proofs: CallProofs | undefined,
 ): TokenCheck {
   const { clock, issuerKeys, keys, rules, tallies } = dependencies
   return new TokenCheck({
     authority:
       keys === undefined
         ? foreignAuthority(configuration.issuers, clock, issuerKeys)
-        : ownAuthority(keys, clock, urls),
+        : ownAuthority(keys, clock, urls, proofs !== undefined),
     rules,
     recorder,
     clock,

@@ -1,7 +1,7 @@
 /** The parts of a worker that are opened once and kept over reloads: keys, store, change feed, limits, switches. */
 import { Socket } from 'node:net'
 import { PROGRESS_DESCRIPTOR, RECORDS_DESCRIPTOR } from '../processes/stdio.ts'
-import { EXTENSIONS, SETTINGS } from './settings.ts'
+import { EXTENSIONS, loadSecurityProfile, SETTINGS } from './settings.ts'
 import { presentAuditKeys } from '../../state/audit/format/keys.ts'
 import { planAudit } from '../../state/audit/format/schema.ts'
 import type { SentWay } from '../../state/audit/queue/sent-records.ts'
@@ -19,8 +19,6 @@ import { StoredPlaces } from '../../identity/directory/records/stored-places.ts'
 import { Conversions } from '../../gateway/conversion/conversions.ts'
 import { endAllFamilies } from '../../identity/stored/token-revoker.ts'
 import { type After, after as systemAfter, type Clock } from '../../base/kernel/clock.ts'
-import { openClientKeySets } from '../../identity/keys/remote/client-keys.ts'
-import { openReplayMemory } from '../../identity/keys/dpop/replay-memory.ts'
 import { IssuerKeys } from '../../identity/keys/issuers/issuer-keys.ts'
 import { openKeys, type ServiceKeys } from '../../identity/keys/signing/service-keys.ts'
 import { KeyWatch } from '../../identity/keys/signing/watch-keys.ts'
@@ -103,6 +101,7 @@ export async function openDependencies(
   const { clock, store, feed, rules, tokenRevoker, logouts, switches, maintenance } = state
   const keys = await openKeysOf(configuration, state)
   if (keys !== undefined) measures.gauges.add(() => readKeys(keys))
+  const openSecurity = await loadSecurityProfile()
   const issuerKeys = new IssuerKeys(clock, recorder, findOpaqueTokens)
   opened.defer(() => issuerKeys.close())
   const conversions = new Conversions()
@@ -121,12 +120,8 @@ export async function openDependencies(
     environment,
     keys,
     keyWatch: keys && watchOf(keys, state, configuration, recorder),
-    seenProofs: openReplayMemory({
-      clock,
-      onForgotten: () => recorder.count?.('dpopProofs', 'api', 'forgotten'),
-    }),
+    security: openSecurity({ clock, recorder }),
     issuerKeys,
-    clientKeySets: openClientKeySets({ clock, recorder }),
     store,
     feed,
     state,

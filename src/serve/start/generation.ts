@@ -147,6 +147,7 @@ export function compileGeneration(parts: Parts, { dependencies, reports, urls, p
     reportOnly: [...actions.reportOnly.keys()],
     reasons: Object.keys(FAULTS),
     grants: [...GRANTS.keys()],
+    counters: dependencies.extensions.flatMap(({ counters = [] }) => counters),
   })
   const destination = { write: (line: string) => reports.lines(line, 0) }
   const log = openLog(configuration.log, {

@@ -20,6 +20,7 @@ import { reading, readingOf } from '../../operate/watch/metrics/gauges.ts'
 import { memoryLimit } from '../../operate/watch/metrics/process-load.ts'
 import { type Measures, openMeasures } from '../parts/measures.ts'
 import { nodeIdOf } from './node.ts'
+import { EXTENSIONS } from './settings.ts'
 import { VERSION } from '../parts/version.ts'
 import type { GaugeReading } from '../../base/contracts/processes/reports.ts'
 
@@ -30,7 +31,10 @@ export interface ObservationOptions {
 }
 
 export class Observation implements Disposable {
-  readonly exposition = new Exposition({ version: VERSION, node: process.version })
+  readonly exposition = new Exposition(
+    { version: VERSION, node: process.version },
+    EXTENSIONS.flatMap(({ counters = [] }) => counters),
+  )
   /** The counts and readings of this process, without those of the worker that it may be too. */
   readonly measures: Measures
   /** Calls of the last hour, as all processes counted them. */

@@ -312,11 +312,24 @@ async function start(configuration: Configuration, options: StartOptions): Promi
   }
 }
 
-/** Tells of members of stored clients that have no effect. Whether the store can be read, the feed tells. */
+/**
+ * Tells of members of stored clients that have no effect, and of clients that are refused for them. Whether the store can be read,
+ * the feed tells.
+ */
 async function noteUnknownMembers({ store }: State, { recorder }: Observation): Promise<void> {
-  const members = await unknownMembers(store, SETTINGS.added.clientForm.schema).catch(() => [])
+  const found = await unknownMembers(store, SETTINGS.added.clientForm).catch(() => undefined)
+  if (found === undefined) return
+  const { members, refused } = found
   if (members.length > 0) recorder.note('warn', 'client_members_unknown', { members })
+  if (refused.length > 0)
+    recorder.note('error', 'clients_refused', {
+      clients: refused.slice(0, MOST_NAMED),
+      number: refused.length,
+    })
 }
+
+/** The most clients that the log names. */
+const MOST_NAMED = 100
 
 /**
  * Checks the store before any process opens it. The long part of the check continues in the background; damage that it

@@ -1,6 +1,7 @@
 import type { Extension } from '../../operate/hooks/extension.ts'
 import { settingsWith } from '../../operate/settings/settings.ts'
 import { NO_NOTICES, type OpenLogoutNotices } from '../../identity/dependencies/logouts.ts'
+import { NO_PROFILE, type OpenSecurityProfile } from '../../operate/hooks/security-profile.ts'
 import { peopleSourceOf } from '../../identity/directory/records/people-source.ts'
 import type { DirectoryConfig } from '../../identity/directory/records/schema.ts'
 import * as extensions from './extensions.ts'
@@ -15,6 +16,9 @@ const openNotices: OpenLogoutNotices =
 
 /** The parts of a state that extensions add. */
 export const STATE_PARTS = { openNotices, stores: SETTINGS.added.stores }
+
+export const loadSecurityProfile: () => Promise<OpenSecurityProfile> =
+  EXTENSIONS.find(({ security }) => security)?.security ?? (() => Promise.resolve(NO_PROFILE))
 
 const PEOPLE_SOURCES = EXTENSIONS.flatMap(({ people }) => people ?? [])
 

@@ -29,8 +29,13 @@ interface Issuer {
   readonly opaque: OpaqueVerifier | undefined
 }
 
-/** Verifies our own access tokens (C6.1.8), without leeway (C4.16). */
-export function ownAuthority(keys: KeyFinder, clock: Clock, urls: ServiceUrls): TokenAuthority {
+/** Verifies our own access tokens (C6.1.8), without leeway (C4.16). @param takesBound whether calls can prove keys (C4.4a) */
+export function ownAuthority(
+  keys: KeyFinder,
+  clock: Clock,
+  urls: ServiceUrls,
+  takesBound: boolean,
+): TokenAuthority {
   const policy: TokenPolicy = {
     issuer: urls.authUrl,
     audience: urls.baseUrl,
@@ -39,7 +44,7 @@ export function ownAuthority(keys: KeyFinder, clock: Clock, urls: ServiceUrls): 
     algorithms: SIGNING_ALGORITHMS,
     leeway: 0,
     tellsWhy: true,
-    confirmation: 'dpop',
+    confirmation: takesBound ? 'prove' : 'refuse',
   }
   const verifier = createTokenVerifier(keys, clock)
   return {
@@ -56,6 +61,7 @@ const seconds = (milliseconds: number): number => Math.floor(milliseconds / 1000
 /** @param name undefined if there is one issuer only */
 function openIssuer(config: IssuerConfig, name: string | undefined, clock: Clock, keys: IssuerKeys): Issuer {
   const { issuer, audience, typ, algorithms, leeway, longestLife, confirmation } = config
+  const proves = provesKeys(config)
   return {
     verifier: createTokenVerifier(keys.of(config), clock),
     policy: {
@@ -65,13 +71,13 @@ function openIssuer(config: IssuerConfig, name: string | undefined, clock: Clock
       algorithms,
       leeway: seconds(leeway),
       longestLife: seconds(longestLife),
-      confirmation,
+      confirmation: proves ? 'prove' : confirmation,
     },
     opaque: keys.opaqueVerifierOf(config),
     read: foreignClaimsReader({
       issuer,
       name,
-      provesKeys: provesKeys(config),
+      provesKeys: proves,
       scope: config.scopeClaim,
       scopeMap: config.scopeMap,
       target: config.targetClaim,

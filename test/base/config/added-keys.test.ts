@@ -8,6 +8,7 @@ import {
   section,
   text,
   viewOf,
+  withForms,
   withKeys,
   withShapes,
 } from '../../../src/base/config/schema.ts'
@@ -28,6 +29,20 @@ describe('C10 keys that extensions add to a schema', () => {
     const below = viewOf(withKeys(schema, ['things', '*'], KEYS))
     expect(below.properties?.['things']?.items?.required).toEqual(['name', 'more'])
     expect(viewOf(schema).properties?.['things']?.items?.required).toEqual(['name'])
+  })
+
+  it('C10 stand behind the keys that they name', () => {
+    const [first, second] = [flag({ description, after: 'own' }), flag({ description, after: 'first' })]
+    const view = viewOf(withKeys(schema, [], { first, second }))
+    expect(Object.keys(view.properties ?? {})).toEqual(['own', 'first', 'second', 'things', 'sources'])
+  })
+
+  it('C10 may be other forms of keys that are there, in their place', () => {
+    const view = viewOf(withForms(schema, ['things', '*'], { name: flag({ description }) }))
+    expect(view.properties?.['things']?.items).toMatchObject({
+      ...{ properties: { name: { type: 'boolean' } }, required: ['name'] },
+    })
+    expect(() => withForms(schema, [], { other: flag({ description }) })).toThrow('"other"')
   })
 
   it('C10 stand below each key of a section, where its place says so', () => {

@@ -3,10 +3,10 @@ import { describe, expect, it } from 'vitest'
 import {
   parseBasic,
   parseBearer,
-  parseDpop,
+  parseToken,
   quotedString,
   tokenChallenge,
-  usesDpop,
+  usesScheme,
 } from '../../../src/base/http/head/authorization.ts'
 import type { Head } from '../../../src/base/http/head/head.ts'
 
@@ -99,7 +99,7 @@ describe('C4.14 bearer credentials', () => {
 })
 
 describe('C4.14 credentials of the scheme DPoP', () => {
-  const dpop = (value: string | undefined) => parseDpop(headWith(value), LOOSE)
+  const dpop = (value: string | undefined) => parseToken(headWith(value), 'DPoP', LOOSE)
 
   it('C4.14 are the one token after the word in any case, and one or more spaces', () => {
     for (const word of ['DPoP', 'dpop', 'DPOP', 'dPoP'])
@@ -115,18 +115,18 @@ describe('C4.14 credentials of the scheme DPoP', () => {
     for (const value of ['Bearer x', 'DPoPx y', 'DPo', 'DPoP-x y', 'dp op'])
       expect(dpop(value), value).toEqual({ kind: 'other-scheme' })
     expect(dpop(undefined)).toEqual({ kind: 'none' })
-    expect(parseDpop(headWith('DPoP x', 'authorization'), STRICT)).toEqual({ kind: 'none' })
+    expect(parseToken(headWith('DPoP x', 'authorization'), 'DPoP', STRICT)).toEqual({ kind: 'none' })
   })
 
   it('C4.14 are told from others by the word alone', () => {
     const values = ['DPoP x', 'dpop', 'DPoP', 'DPoP a b', 'Bearer x', 'DPoPx y', 'Digest a', 'd', '']
-    expect(values.filter((value) => usesDpop(headWith(value)))).toEqual([
+    expect(values.filter((value) => usesScheme(headWith(value), 'DPoP'))).toEqual([
       'DPoP x',
       'dpop',
       'DPoP',
       'DPoP a b',
     ])
-    expect(usesDpop(headWith(undefined))).toBe(false)
+    expect(usesScheme(headWith(undefined), 'DPoP')).toBe(false)
   })
 })
 

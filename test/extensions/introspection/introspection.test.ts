@@ -137,7 +137,7 @@ describe('C11.2 an opaque token', () => {
   ])('C4.4a C11.2 that is bound %s is judged so, where keys are proven', async (_, over, expected) => {
     const { says, verdict, active } = await introspector()
     says({ ...active, ...over })
-    expect(await verdict('a', { confirmation: 'dpop' })).toBe(expected)
+    expect(await verdict('a', { confirmation: 'prove' })).toBe(expected)
   })
 
   it('C11.2 without the time of its issue counts as issued as early as the policy allows', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { DirectoryMethods } from '../../../src/identity/directory/records/people.ts'
+import { type AddedUses, DirectoryMethods } from '../../../src/identity/directory/records/people.ts'
+import { CORE_FORM } from '../../../src/identity/directory/records/schema.ts'
 import { CLIENT } from '../../../src/identity/directory/records/stored-directory.ts'
 import { Fault } from '../../../src/base/kernel/faults.ts'
 import { MemoryStore } from '../../../src/state/stores/sqlite/memory.ts'
@@ -11,41 +12,36 @@ const BASIC = {
   secrets: ['sha256:…'],
   disabled: false,
   grants: ['password'],
-  requirePar: false,
-  dpop: 'off',
 } as const
 const POST = { ...BASIC, authentication: ['client_secret_basic', 'client_secret_post'] } as const
 const MACHINE = { ...BASIC, kind: 'machine', grants: ['client_credentials'] } as const
-const KEYS = { ...BASIC, authentication: ['private_key_jwt'] } as const
+const KEYS = { ...BASIC, authentication: ['by_key'] } as const
 /** As a configuration has it. A record of the store names no method. */
 const PUBLIC = { ...BASIC, kind: 'public', authentication: ['none'], secrets: [] } as const
+const STORED_PUBLIC = { ...PUBLIC, authentication: undefined } as const
 
 const TOLD = { ...BASIC, ...{ told: true } } as const
 
 const isNotified = (client: object): boolean => 'told' in client
 
-const PLAIN = { ...BASIC, grants: ['authorization_code'] } as const
-const PUSHING = { ...PLAIN, requirePar: true } as const
+/** A method and a feature, as an extension adds them. */
+const ADDED: AddedUses = {
+  all: ['by_key', 'more'],
+  of: (client) => ('more' in client ? ['more'] : []),
+}
+const MORE = { ...BASIC, ...{ more: true } } as const
 
-const PROVING = { ...BASIC, dpop: 'optional' } as const
+const PARTS = { isNotified, added: ADDED, form: CORE_FORM }
 
-type Configured =
-  | typeof BASIC
-  | typeof PROVING
-  | typeof POST
-  | typeof KEYS
-  | typeof PUBLIC
-  | typeof PLAIN
-  | typeof PUSHING
-  | typeof MACHINE
+type Configured = typeof BASIC | typeof MORE | typeof POST | typeof KEYS | typeof PUBLIC | typeof MACHINE
 
 function open(configured: readonly Configured[]) {
   const clock = movableClock()
   const store = new MemoryStore(clock)
   const read: string[] = []
   const methods = new DirectoryMethods({
+    ...PARTS,
     configured,
-    isNotified,
     clock,
     store: {
       list: (kind, page) => {
@@ -62,7 +58,7 @@ function open(configured: readonly Configured[]) {
 describe('C6.3.2 the methods of authentication that some client has', () => {
   it('are those of the configuration and of the store', async () => {
     const { add, known } = open([BASIC])
-    await add('app', PUBLIC)
+    await add('app', STORED_PUBLIC)
     expect(await known()).toEqual(['client_secret_basic', 'none'])
   })
 
@@ -80,11 +76,11 @@ describe('C6.3.2 the methods of authentication that some client has', () => {
     expect(await known()).toContain('client_credentials')
   })
 
-  it('C6.1.0 stand beside whether some client may send proofs', async () => {
-    expect(await open([BASIC, PROVING]).known()).toEqual(['client_secret_basic', 'dpop'])
+  it('stand beside features that an extension adds', async () => {
+    expect(await open([BASIC, MORE]).known()).toEqual(['client_secret_basic', 'more'])
     const { add, known } = open([BASIC])
-    await add('prover', PROVING)
-    expect(await known()).toEqual(['client_secret_basic', 'dpop'])
+    await add('more', MORE)
+    expect(await known()).toEqual(['client_secret_basic', 'more'])
   })
 
   it('are not those of disabled clients', async () => {
@@ -95,7 +91,8 @@ describe('C6.3.2 the methods of authentication that some client has', () => {
 
   it('are found on every page of the store, which is read once a minute at most', async () => {
     const { add, clock, known, read } = open([BASIC])
-    for (let at = 0; at < 1001; at++) await add(`c${String(at).padStart(4, '0')}`, at < 1000 ? BASIC : PUBLIC)
+    for (let at = 0; at < 1001; at++)
+      await add(`c${String(at).padStart(4, '0')}`, at < 1000 ? BASIC : STORED_PUBLIC)
     expect(await known()).toEqual(['client_secret_basic', 'none'])
     await known()
     expect(read).toEqual(['', 'c0999'])
@@ -105,19 +102,19 @@ describe('C6.3.2 the methods of authentication that some client has', () => {
   })
 
   it('are not looked for where the configuration has all of them', async () => {
-    const { known, read } = open([POST, KEYS, PUBLIC, TOLD, PLAIN, MACHINE, PROVING])
-    expect(await known()).toHaveLength(8)
+    const { known, read } = open([POST, KEYS, PUBLIC, TOLD, MACHINE, MORE])
+    expect(await known()).toHaveLength(7)
     expect(read).toEqual([])
   })
 
   it('are those that were found before the time was over, of very many clients', async () => {
     const clients = Array.from({ length: 1000 }, (_, at) => ({
       ...{ key: `c${at}`, version: 1 },
-      value: { record: { id: `c${at}`, ...PUBLIC }, ends: {} },
+      value: { record: { id: `c${at}`, ...STORED_PUBLIC }, ends: {} },
     }))
     const methods = new DirectoryMethods({
+      ...PARTS,
       configured: [BASIC],
-      isNotified,
       clock: movableClock(),
       store: {
         list: (_kind, page) =>
@@ -126,47 +123,16 @@ describe('C6.3.2 the methods of authentication that some client has', () => {
             : Promise.reject(new Fault('identity_unavailable')),
       },
     })
-    expect([...(await methods.current())].sort()).toEqual(['client_secret_basic', 'none', 'plain_requests'])
+    expect([...(await methods.current())].sort()).toEqual(['client_secret_basic', 'none', 'unread_clients'])
   })
 
   it('stay known while the store cannot be read', async () => {
     const methods = new DirectoryMethods({
+      ...PARTS,
       configured: [BASIC],
-      isNotified,
       clock: movableClock(),
       store: { list: () => Promise.reject(new Fault('identity_unavailable')) },
     })
-    expect([...(await methods.current())]).toEqual(['client_secret_basic', 'plain_requests'])
-  })
-})
-
-describe('C6.3.2 whether every client must push its requests', () => {
-  it.each([
-    ['some must and some need not', [PUSHING], PLAIN, ['plain_requests', 'pushed_requests']],
-    ['all that use the code grant must', [PUSHING], BASIC, ['pushed_requests']],
-    [
-      'who need not is disabled',
-      [PUSHING, { ...PLAIN, disabled: true } as never],
-      BASIC,
-      ['pushed_requests'],
-    ],
-    ['none uses the code grant', [BASIC], BASIC, []],
-  ])('C6.3.2 %s', async (_, configured, stored, expected) => {
-    const { add, known } = open(configured)
-    await add('stored', stored)
-    expect((await known()).filter((use) => use.endsWith('_requests'))).toEqual(expected)
-  })
-
-  it('C6.3.2 is not believed while the store cannot be read', async () => {
-    const clock = movableClock()
-    const store = new MemoryStore(clock)
-    let isDown = true
-    const list: MemoryStore['list'] = (kind, page) =>
-      isDown ? Promise.reject(new Fault('identity_unavailable')) : store.list(kind, page)
-    const methods = new DirectoryMethods({ configured: [PUSHING], isNotified, clock, store: { list } })
-    expect(await methods.current()).toContain('plain_requests')
-    isDown = false
-    clock.advance(60_000)
-    expect(await methods.current()).not.toContain('plain_requests')
+    expect([...(await methods.current())]).toEqual(['client_secret_basic', 'unread_clients'])
   })
 })

@@ -1,19 +1,13 @@
-import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { Problems } from '../../../src/base/config/problems.ts'
 import { compileCatalogue } from '../../../src/base/config/scopes/catalogue.ts'
-import { compileClient } from '../../../src/identity/directory/records/client-rules.ts'
+import { compileClient, toClient } from '../../../src/identity/directory/records/client-rules.ts'
 import { problemsAt } from '../../../src/identity/directory/records/read-records.ts'
 import { readStoredClient } from '../../../src/identity/directory/records/stored-directory.ts'
-import type { ClientRecord } from '../../../src/identity/directory/records/schema.ts'
-import type { Jwk } from '../../../src/base/kernel/jwk.ts'
+import { type ClientRecord, CORE_FORM } from '../../../src/identity/directory/records/schema.ts'
 import { READING } from '../../support/settings.ts'
 
 const SECRETS = [`sha256:${'A'.repeat(43)}`]
-const EC = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-const PUBLIC_KEY = EC.publicKey.export({ format: 'jwk' }) as Jwk
-const WEAK = generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey.export({ format: 'jwk' }) as Jwk
-const STRONG = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ format: 'jwk' }) as Jwk
 
 const KINDS = {
   partner: { kind: 'partner', grants: ['authorization_code'], redirectUris: ['https://app.example/cb'] },
@@ -37,8 +31,6 @@ function record(kind: keyof typeof KINDS, more: Partial<ClientRecord> = {}): Cli
     redirectUris: [],
     postLogoutRedirectUris: [],
     disabled: false,
-    dpop: 'optional',
-    requirePar: false,
     requirePkce: false,
     requireBinding: true,
     answerScope: 'granted',
@@ -65,19 +57,11 @@ function compile(of: ClientRecord) {
   }
 }
 
-const FAPI2 = { profile: 'fapi2', secrets: [], jwks: [PUBLIC_KEY] } as const
-
 const NONE: readonly string[] = []
 
 describe('C6.1.2 how a client may authenticate', () => {
   it.each([
     ['with secrets, in the header and in the body', record('partner'), ['basic', 'post']],
-    ['with keys alone, by them', record('partner', { secrets: [], jwks: [PUBLIC_KEY] }), ['jwt']],
-    [
-      'with keys at an address alone, by them',
-      record('partner', { secrets: [], jwksUri: 'https://app.example/keys' }),
-      ['jwt'],
-    ],
     ['as it is written', record('partner', { authentication: ['client_secret_post'] }), ['post']],
     ['public, by nothing', record('public'), ['none']],
     [
@@ -91,9 +75,7 @@ describe('C6.1.2 how a client may authenticate', () => {
       ['basic', 'post'],
     ],
   ])('%s', (_, of, methods) => {
-    const short = compile(of).client.authentication.map((method) =>
-      method.replace(/^(client_secret|private_key)_/, ''),
-    )
+    const short = compile(of).client.authentication.map((method) => method.replace(/^client_secret_/, ''))
     expect(short).toEqual(methods)
   })
 
@@ -115,47 +97,7 @@ describe('C6.1.2 how a client may authenticate', () => {
 
 describe('C6.1.2 the rules of a client', () => {
   it.each<[string, ClientRecord, string, RegExp]>([
-    [
-      'a private key',
-      record('partner', { jwks: [EC.privateKey.export({ format: 'jwk' }) as Jwk] }),
-      'jwks.0',
-      /private key/,
-    ],
-    ['a symmetric key', record('partner', { jwks: [{ kty: 'oct', k: 'AAAA' }] }), 'jwks.0', /symmetric/],
-    ['a weak RSA key', record('partner', { jwks: [WEAK] }), 'jwks.0', /less than 2048 bits/],
-    ['no key at all', record('partner', { jwks: [{ kty: 'XY' }] }), 'jwks.0', /no public key/],
-    [
-      'eleven keys',
-      record('partner', { jwks: Array.from({ length: 11 }, () => PUBLIC_KEY) }),
-      'jwks',
-      /at most 10/,
-    ],
-    [
-      'keys in two places',
-      record('partner', { jwks: [PUBLIC_KEY], jwksUri: 'https://a.example/k' }),
-      'jwksUri',
-      /one of the two/,
-    ],
-    [
-      'keys at http elsewhere',
-      record('partner', { jwksUri: 'http://a.example/k' }),
-      'jwksUri',
-      /http to another machine/,
-    ],
-    ['keys of a public client', record('public', { jwks: [PUBLIC_KEY] }), 'jwks', /public client/],
-    ['neither secret nor keys', record('partner', { secrets: [] }), 'secrets', /needs a secret, or keys/],
-    [
-      'a method without its keys',
-      record('partner', { authentication: ['private_key_jwt'] }),
-      'authentication.0',
-      /needs `jwks`/,
-    ],
-    [
-      'a method without its secret',
-      record('partner', { secrets: [], jwks: [PUBLIC_KEY], authentication: ['client_secret_basic'] }),
-      'authentication.0',
-      /needs a secret/,
-    ],
+    ['no secret', record('partner', { secrets: [] }), 'secrets', /needs a secret/],
     [
       'methods of a public client',
       record('public', { authentication: ['client_secret_basic'] }),
@@ -204,7 +146,6 @@ describe('C6.1.2 the rules of a client', () => {
       'agreement',
       /means nothing/,
     ],
-    ['requirePar of a machine', record('machine', { requirePar: true }), 'requirePar', /means nothing/],
     [
       'unbound codes of a public client',
       record('public', { requireBinding: false }),
@@ -217,67 +158,42 @@ describe('C6.1.2 the rules of a client', () => {
       'requireBinding',
       /one of the two/,
     ],
-    [
-      'the password grant under FAPI 2.0',
-      record('customer', { ...FAPI2 }),
-      'grants',
-      /contradicts `profile: fapi2`/,
-    ],
-    ['a secret under FAPI 2.0', record('partner', { ...FAPI2, secrets: SECRETS }), 'secrets', /remove it/],
-    ['unbound tokens under FAPI 2.0', record('partner', { ...FAPI2, dpop: 'off' }), 'dpop', /DPoP/],
-    [
-      'RS256 under FAPI 2.0',
-      record('partner', { ...FAPI2, idTokenAlgorithm: 'RS256' }),
-      'idTokenAlgorithm',
-      /ES256/,
-    ],
-    [
-      'loose answers under FAPI 2.0',
-      record('partner', { ...FAPI2, strictRfc6749: false }),
-      'strictRfc6749',
-      /RFC 6749/,
-    ],
-    [
-      'FAPI 2.0 without keys',
-      record('partner', { secrets: [], profile: 'fapi2' }),
-      'profile',
-      /needs the client’s keys/,
-    ],
   ])('refuse %s, with its line', (_, of, path, message) => {
     const errors = compile(of).told.filter(([severity]) => severity === 'error')
     expect(errors).toEqual([['error', path, expect.stringMatching(message)]])
   })
 
-  it('C6.1.9 make musts of what FAPI 2.0 asks', () => {
-    const { client, told } = compile(record('partner', FAPI2))
-    expect(told).toEqual(NONE)
-    expect(client).toMatchObject({
-      authentication: ['private_key_jwt'],
-      dpop: 'required',
-      requirePar: true,
-      requirePkce: true,
-      idTokenAlgorithm: 'ES256',
-      strictRfc6749: true,
-    })
-  })
-
   it.each([
     ['a machine', record('machine')],
-    ['a machine with keys', record('machine', { secrets: [], jwks: [STRONG, PUBLIC_KEY] })],
-    ['keys on loopback', record('partner', { secrets: [], jwksUri: 'http://127.0.0.1:9000/keys' })],
-    [
-      'all methods',
-      record('partner', { jwks: [PUBLIC_KEY], authentication: ['client_secret_basic', 'private_key_jwt'] }),
-    ],
+    ['all methods', record('partner', { authentication: ['client_secret_basic', 'client_secret_post'] })],
   ])('let pass %s', (_, of) => {
     expect(compile(of).told).toEqual(NONE)
   })
 
   it.each([
     ['unbound codes', record('partner', { requireBinding: false }), 'requireBinding'],
-    ['keys that no method uses', record('partner', { jwks: [PUBLIC_KEY] }), 'authentication'],
     ['a machine without a business', record('machine', { businesses: [] }), 'businesses'],
   ])('warn of %s', (_, of, path) => {
     expect(compile(of).told).toEqual([['warning', path, expect.any(String)]])
   })
+})
+
+describe('C6.3.5 a client of the store whose record demands what no extension here knows', () => {
+  const clientOf = (more: object) => toClient({ ...record('partner'), ...more }, CORE_FORM)
+
+  it.each([
+    { dpop: 'required' },
+    { requirePar: true },
+    { profile: 'fapi2' },
+    { authentication: ['client_secret_basic', 'private_key_jwt'] },
+  ])('may hold nothing: %j', (more) => {
+    expect(clientOf(more).disabled).toBe(true)
+  })
+
+  it.each([{ dpop: 'optional' }, { dpop: 'off' }, { requirePar: false }, { jwksUri: 'https://a.example' }])(
+    'is as any other where it demands nothing: %j',
+    (more) => {
+      expect(clientOf(more).disabled).toBe(false)
+    },
+  )
 })

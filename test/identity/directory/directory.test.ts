@@ -95,8 +95,6 @@ describe('a directory in the configuration', () => {
       postLogoutRedirectUris: [],
       disabled: false,
       authentication: ['client_secret_basic', 'client_secret_post'],
-      dpop: 'optional',
-      requirePar: false,
       requirePkce: false,
       requireBinding: true,
       answerScope: 'granted',

@@ -5,7 +5,13 @@ import { DisabledMarks } from '../../../src/identity/directory/records/marks.ts'
 import { openEditors } from '../../../src/identity/directory/editors/editors.ts'
 import { Hasher, verifySecret } from '../../../src/identity/directory/hashing/hasher.ts'
 import { StoredPeople } from '../../../src/identity/directory/records/people.ts'
-import { Roles, StoredDirectory, SUBJECT } from '../../../src/identity/directory/records/stored-directory.ts'
+import { CORE_FORM } from '../../../src/identity/directory/records/schema.ts'
+import {
+  Roles,
+  StoredDirectory,
+  SUBJECT,
+  unknownMembers,
+} from '../../../src/identity/directory/records/stored-directory.ts'
 import { DirectoryRefusal } from '../../../src/identity/directory/editors/editing.ts'
 import { ChangeFeed } from '../../../src/state/stores/feed/change-feed.ts'
 import { MemoryStore } from '../../../src/state/stores/sqlite/memory.ts'
@@ -16,6 +22,7 @@ import { manualAfter } from '../../support/manual-after.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 import { keepNotes } from '../../support/notes.ts'
 import { scopeOf } from '../../support/scope.ts'
+import { READING } from '../../support/settings.ts'
 
 const DAY = 86_400_000
 const PASSWORD = 'correct horse battery'
@@ -60,10 +67,14 @@ async function opened() {
   return {
     ...{ clock, store, serving, ended },
     clients: actingOnClients(openEditors(parts).client),
+    /** Where no extension adds members. */
+    plainClients: actingOnClients(
+      openEditors({ ...parts, configured: { ...configured, clientForm: CORE_FORM } }).client,
+    ),
     users: actingOnUsers(openEditors(parts).user),
     /** Beside people that live elsewhere. */
     usersBeside: actingOnUsers(openEditors({ ...parts, peopleElsewhere: true }).user),
-    people: new StoredPeople(stored, new Roles(configured.roles, stored), clock),
+    people: new StoredPeople(stored, new Roles(configured.roles, stored), clock, READING.clientForm),
   }
 }
 
@@ -102,6 +113,31 @@ describe('clients of the store', () => {
     expect(found).toMatchObject({ kind: 'customer', businesses: ['ACME'], disabled: false })
     expect(verifySecret(secret!, found!.secretHashes[0]!)).toBe(true)
     expect(JSON.stringify(await store.list('directory_client'))).not.toContain(secret)
+  })
+
+  it('C11.5.1 keep members of a missing extension when they are edited', async () => {
+    const { plainClients, store } = await opened()
+    await plainClients.add(acme)
+    const [entry] = await store.list('directory_client')
+    const record = { ...(entry!.value['record'] as object), dpop: 'required' }
+    await store.replace('directory_client', 'acme', entry!.version, { ...entry!.value, record })
+    const renamed = await plainClients.plan('acme', () => ({ name: 'Renamed' }))
+    await renamed.commit()
+    expect((await store.find('directory_client', 'acme'))?.value['record']).toEqual({
+      ...record,
+      name: 'Renamed',
+    })
+    expect(await problems(plainClients.plan('acme', () => ({ dpop: 'off' })))).toEqual([
+      'dpop is not a known key here',
+    ])
+  })
+
+  it('C6.1.2 get no secret in place of keys that a missing extension reads', async () => {
+    const { plainClients, store } = await opened()
+    const record = { ...acme, secrets: [], jwksUri: 'https://a.example/keys' }
+    await store.create('directory_client', 'acme', { value: { record, ends: {} } })
+    expect(await unknownMembers(store, CORE_FORM)).toMatchObject({ refused: ['acme'] })
+    await expect(plainClients.rotateSecret('acme', 0)).rejects.toThrow('authenticates by its keys')
   })
 
   it('have no secret if they are public', async () => {

@@ -24,7 +24,6 @@ const client = (businesses: readonly string[], more: object = {}) => ({
   postLogoutRedirectUris: [],
   disabled: false,
   dpop: 'optional' as const,
-  requirePar: false,
   requirePkce: false,
   requireBinding: true,
   answerScope: 'granted' as const,

@@ -18,6 +18,7 @@ import { manualAfter } from '../../support/manual-after.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 import { keepNotes } from '../../support/notes.ts'
 import { describePeople, type WrittenPeople } from '../../support/suites/people.contract.ts'
+import { READING } from '../../support/settings.ts'
 
 async function inStore({ clients, users }: WrittenPeople): Promise<People> {
   const clock = movableClock()
@@ -35,7 +36,7 @@ async function inStore({ clients, users }: WrittenPeople): Promise<People> {
   onTestFinished(() => feed.stop())
   const { roles } = await makeDirectory()
   const stored = new StoredDirectory({ store, feed, clock })
-  return new StoredPeople(stored, new Roles(roles, stored), clock)
+  return new StoredPeople(stored, new Roles(roles, stored), clock, READING.clientForm)
 }
 
 describePeople({

@@ -99,8 +99,6 @@ describe('C12.1.7 a planned change', () => {
     [{ scopes: ['fund.maintain'] }, false],
     [{ businesses: ['ACME'], name: 'Other' }, false],
     [{ authentication: ['client_secret_basic'] }, false],
-    [{ requirePar: true }, true],
-    [{ dpop: 'off' }, false],
     [{ resource: true }, false],
   ])('%j only takes away: %s', async (changes, expected) => {
     const { clients } = await opened()

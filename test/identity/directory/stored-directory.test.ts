@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Change, Entry, Subscriber } from '../../../src/base/contracts/records/store.ts'
 import { LayeredPeople, StoredPeople } from '../../../src/identity/directory/records/people.ts'
-import { clientRecordSchema } from '../../../src/identity/directory/records/schema.ts'
 import {
   CLIENT,
   Roles,
@@ -14,6 +13,7 @@ import { Fault } from '../../../src/base/kernel/faults.ts'
 import { MemoryStore } from '../../../src/state/stores/sqlite/memory.ts'
 import { HASH, makeDirectory } from '../../support/directory.ts'
 import { movableClock } from '../../support/movable-clock.ts'
+import { READING } from '../../support/settings.ts'
 
 const record = { id: 'acme', kind: 'customer', name: 'Acme', secrets: [], grants: ['password'], scopes: [] }
 const alice = { username: 'alice', subject: 's-alice', password: HASH }
@@ -52,10 +52,10 @@ async function opened() {
 describe('the directory in the store', () => {
   it('has members of clients that no schema has, and tells them once', async () => {
     const { store } = await opened()
-    expect(await unknownMembers(store, clientRecordSchema)).toEqual([])
+    expect(await unknownMembers(store, READING.clientForm)).toEqual({ members: [], refused: [] })
     for (const id of ['one', 'two'])
       await store.create(CLIENT, id, { value: { record: { ...record, id, more: true }, ends: {} } })
-    expect(await unknownMembers(store, clientRecordSchema)).toEqual(['more'])
+    expect(await unknownMembers(store, READING.clientForm)).toEqual({ members: ['more'], refused: [] })
   })
 
   it('asks the store once for a record that is asked for often', async () => {
@@ -123,14 +123,24 @@ describe('the directory in the store', () => {
   it('fills in what a record of an older version does not say', async () => {
     const { directory, store } = await opened()
     await store.create(USER, 'alice', { value: { record: alice } })
-    const people = new StoredPeople(directory, new Roles(new Map(), directory), movableClock())
+    const people = new StoredPeople(
+      directory,
+      new Roles(new Map(), directory),
+      movableClock(),
+      READING.clientForm,
+    )
     expect(await people.findUserByName('alice')).toMatchObject({ disabled: false, customers: [], claims: {} })
   })
 
   it('gives nothing for a role that the configuration no longer has', async () => {
     const { directory, store } = await opened()
     await store.create(USER, 'alice', { value: { record: { ...alice, access: { ACME: 'Gone' } } } })
-    const people = new StoredPeople(directory, new Roles(new Map(), directory), movableClock())
+    const people = new StoredPeople(
+      directory,
+      new Roles(new Map(), directory),
+      movableClock(),
+      READING.clientForm,
+    )
     expect((await people.findUserByName('alice'))?.access.size).toBe(0)
   })
 })
@@ -138,7 +148,12 @@ describe('the directory in the store', () => {
 describe('people of the configuration above those of the store', () => {
   async function layered() {
     const { directory, store } = await opened()
-    const stored = new StoredPeople(directory, new Roles(new Map(), directory), movableClock())
+    const stored = new StoredPeople(
+      directory,
+      new Roles(new Map(), directory),
+      movableClock(),
+      READING.clientForm,
+    )
     const configured = await makeDirectory({ users: { alice: { subject: 's-configured', password: HASH } } })
     return { store, people: new LayeredPeople(configured.people, stored) }
   }

@@ -56,7 +56,7 @@ describe('a genuine token', () => {
 
   it('C4.4a T3.20 may be bound to a key by jkt alone, where that has to be proven', async () => {
     const jkt = 'a'.repeat(43)
-    const proven: TokenPolicy = { ...POLICY, confirmation: 'dpop' }
+    const proven: TokenPolicy = { ...POLICY, confirmation: 'prove' }
     expect(await verdict(withClaims({ cnf: { jkt } }), proven)).toBe('genuine')
     expect(await verdict(withClaims({}), proven)).toBe('genuine')
     for (const cnf of [

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { flow } from '../../../src/identity/steps/endpoint.ts'
-import { authenticateClient } from '../../../src/identity/steps/authenticate-client.ts'
+import { authenticateClient, proveKey } from '../../../src/identity/steps/authenticate-client.ts'
 import { chooseGrant } from '../../../src/identity/grants/grants.ts'
-import { checkProof } from '../../../src/identity/steps/check-proof.ts'
 import { readForm } from '../../../src/identity/steps/read-form.ts'
 import { basic, client, formOf, openTestIdentity, type Sent } from '../../support/identity-under-test.ts'
 
@@ -87,7 +86,7 @@ describe('C6.1.0 the order of the checks', () => {
   )
 
   it('C6.1.0 using a client before it is authenticated does not compile', () => {
-    expect(flow(readForm, authenticateClient, checkProof('token'), chooseGrant)).toBeTypeOf('function')
+    expect(flow(readForm, authenticateClient, proveKey('token'), chooseGrant)).toBeTypeOf('function')
     // @ts-expect-error chooseGrant needs a client, which readForm does not give
     expect(flow(readForm, chooseGrant)).toBeTypeOf('function')
   })

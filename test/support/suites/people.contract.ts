@@ -66,8 +66,6 @@ function describeClients(subject: PeopleUnderTest): void {
         disabled: false,
         accessTokenLifetime: 600,
         authentication: ['client_secret_basic', 'client_secret_post'],
-        dpop: 'optional',
-        requirePar: false,
         requirePkce: false,
         requireBinding: true,
         answerScope: 'granted',

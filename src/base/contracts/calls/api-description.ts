@@ -172,6 +172,8 @@ export type AuthorizationDescription =
       readonly tokenUrl: string
       /** `grant_types_supported` of the metadata. */
       readonly grants: readonly string[]
+      /** A sentence about tokens that are bound to a key; empty if there are none. */
+      readonly note?: string
     }
   | { readonly kind: 'foreign'; readonly issuers: readonly ForeignIssuerDescription[] }
 

@@ -1,4 +1,4 @@
-import type { Client, SigningAlgorithm } from './people.ts'
+import type { SigningAlgorithm } from './people.ts'
 
 export type Claims = Readonly<Record<string, unknown>>
 
@@ -65,7 +65,7 @@ export interface PublicKeys {
   jwks(): { readonly keys: readonly Readonly<Record<string, unknown>>[] }
 }
 
-export type Confirmation = 'refuse' | 'ignore' | 'dpop'
+export type Confirmation = 'refuse' | 'ignore' | 'prove'
 
 /** The requirements for tokens of one issuer (C4.4, C11.2). */
 export interface TokenPolicy {
@@ -118,20 +118,6 @@ export interface TokenVerifier {
 export interface JwsHeader {
   readonly alg: string
   readonly kid: string | undefined
-}
-
-/** A client, as far as its keys are concerned. */
-export type KeyHolder = Pick<Client, 'id' | 'jwks' | 'jwksUri'>
-
-/** The public keys of clients: of their own records, or where those say (C6.1.2). */
-export interface ClientKeys {
-  /**
-   * Whether a key of the client has signed a compact JWS. The header is taken as it is: the caller has checked that
-   * the algorithm is one for clients. Takes as long where there is no such client or key.
-   *
-   * Rejects with Fault `identity_unavailable` if the keys cannot be read, or too many signatures wait.
-   */
-  haveSigned(jws: string, client: KeyHolder | undefined, header: JwsHeader, caller?: Caller): Promise<boolean>
 }
 
 /** The detail of a fault: the issuer would have to be asked, and was not. */

@@ -1,9 +1,19 @@
-import type { Jwk } from '../../kernel/jwk.ts'
 import type { Address } from './places.ts'
 
 type ClientKind = 'customer' | 'partner' | 'public' | 'machine'
 export type Grant = 'password' | 'authorization_code' | 'refresh_token' | 'client_credentials'
 export type SigningAlgorithm = 'ES256' | 'RS256'
+
+/** Demands of a security profile on one client, whatever the configuration says for all. */
+export interface ProfileLimits {
+  readonly accessTokenAlgorithm: SigningAlgorithm
+  /** The longest life of its codes, in milliseconds. */
+  readonly codeLifetime: number
+  /** The longest `nonce` of its requests, in characters. */
+  readonly nonceLength: number
+  /** Its refresh tokens are not rotated. */
+  readonly keepsRefreshTokens: true
+}
 
 export interface Client {
   readonly id: string
@@ -32,13 +42,6 @@ export interface Client {
   readonly idTokenAlgorithm?: SigningAlgorithm
   /** How it may authenticate (C6.1.2): `none` alone for a public client, never for another one. */
   readonly authentication: readonly ClientAuthMethod[]
-  /** Its public keys, or where they are read. At most one of the two. */
-  readonly jwks?: readonly Jwk[]
-  readonly jwksUri?: string
-  /** Whether its tokens are bound to a key (RFC 9449). */
-  readonly dpop: 'optional' | 'required' | 'off'
-  /** Whether authorization requests must be pushed (RFC 9126 §6). */
-  readonly requirePar: boolean
   readonly requirePkce: boolean
   /** False: neither PKCE nor a nonce is needed (C6.2.1). */
   readonly requireBinding: boolean
@@ -46,8 +49,8 @@ export interface Client {
   readonly answerScope: 'granted' | 'asked'
   /** Instead of `identity.strictRfc6749`, for answers to this client (C6.1.3). */
   readonly strictRfc6749?: boolean
-  /** FAPI 2.0 Security Profile. Its consequences are in the other members too. */
-  readonly profile?: 'fapi2'
+  /** Set if it is held to a security profile. */
+  readonly limits?: ProfileLimits
   /** May introspect other clients' tokens (C6.3.3). */
   readonly resource: boolean
 }
@@ -87,15 +90,10 @@ export interface User {
   readonly claims: PersonClaims
 }
 
-/** Methods that a configuration may name. */
-export const CONFIDENTIAL_AUTH_METHODS = [
-  'client_secret_basic',
-  'client_secret_post',
-  'private_key_jwt',
-] as const
-export const CLIENT_AUTH_METHODS = [...CONFIDENTIAL_AUTH_METHODS, 'none'] as const
-/** How a client authenticates at the token endpoint (RFC 7591 §2). */
-export type ClientAuthMethod = (typeof CLIENT_AUTH_METHODS)[number]
+/** The methods with a secret. */
+export const SECRET_AUTH_METHODS = ['client_secret_basic', 'client_secret_post'] as const
+/** How a client authenticates at the token endpoint (RFC 7591 §2): by a secret, `none`, or by a method that an extension adds. */
+export type ClientAuthMethod = string
 
 /** A promise rejects if the directory cannot be reached. */
 export interface People {

@@ -63,10 +63,6 @@ export interface TunnelEvent {
 /** Things that were used a second time, so that all that came of them was ended (C6.1.6, C6.1.7). */
 export type Replayed = 'code' | 'refresh_token'
 
-/** The counts of identity besides tokens. The labels of each are in `operate/watch/metrics/identity-counts.ts`. */
-export type IdentityCount =
-  'clientAuthentications' | 'dpopProofs' | 'pushedRequests' | 'logoutNotices' | 'clientKeyFetches'
-
 /** Records each event once. The log and the metrics are derived from these events. No method may throw. */
 export interface Recorder {
   decision(event: DecisionEvent): void
@@ -76,8 +72,8 @@ export interface Recorder {
   upstream?(backend: string, event: UpstreamEvent): void
   tokenCache(outcome: 'hit' | 'miss'): void
   replay?(of: Replayed): void
-  /** Counts one more. A label that is not known counts as `other`. */
-  count?(of: IdentityCount, ...labels: readonly string[]): void
+  /** Counts one more, besides tokens (`operate/watch/metrics/identity-counts.ts`). A label that is not known counts as `other`. */
+  count?(of: string, ...labels: readonly string[]): void
   /** Any other event for operators. `event` is a stable name; `facts` must not contain a secret. */
   note(
     level: 'debug' | 'info' | 'warn' | 'error',

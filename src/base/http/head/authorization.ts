@@ -3,7 +3,7 @@ import type { ChallengeError } from '../../kernel/fault-table.ts'
 import type { Head } from './head.ts'
 import { isToken } from './header-text.ts'
 
-interface AuthorizationRules {
+export interface AuthorizationRules {
   /** The setting of C4.14: the header's name counts only if spelled exactly `Authorization`. */
   readonly strictHeaderNames: boolean
   /** The setting of C6.1.3: the scheme counts in any case, as RFC 9110 §11.1 says. */
@@ -13,10 +13,7 @@ interface AuthorizationRules {
 type NoCredentials = { readonly kind: 'none' } | { readonly kind: 'other-scheme' }
 type Malformed = { readonly kind: 'malformed' }
 
-type TokenCredentials = NoCredentials | Malformed | { readonly kind: 'token'; readonly token: string }
-
-/** The schemes by which an access token is sent (C4.14). */
-export type TokenScheme = 'Bearer' | 'DPoP'
+export type CallCredentials = NoCredentials | Malformed | { readonly kind: 'token'; readonly token: string }
 
 export interface ClientPair {
   readonly id: string
@@ -76,35 +73,35 @@ export function parseBearer(
   head: Head,
   rules: AuthorizationRules,
   isKnown: (token: string) => boolean = NEVER,
-): TokenCredentials {
+): CallCredentials {
   return oneToken(afterScheme(authorizationOf(head, rules), 'Bearer', rules), isKnown)
 }
 
 const ANY_CASE = { anySchemeCase: true }
 
-/** The token of a request that proves a key (RFC 9449 §7.1, C4.14). The scheme counts in any case. Otherwise as `parseBearer`. */
-export function parseDpop(
+/** The token of a request by another scheme, in any case (C4.14). Otherwise as `parseBearer`. */
+export function parseToken(
   head: Head,
+  scheme: string,
   rules: AuthorizationRules,
   isKnown: (token: string) => boolean = NEVER,
-): TokenCredentials {
-  return oneToken(afterScheme(authorizationOf(head, rules), 'DPoP', ANY_CASE), isKnown)
+): CallCredentials {
+  return oneToken(afterScheme(authorizationOf(head, rules), scheme, ANY_CASE), isKnown)
 }
 
-const oneToken = (token: string | NoCredentials, isKnown: (token: string) => boolean): TokenCredentials => {
+const oneToken = (token: string | NoCredentials, isKnown: (token: string) => boolean): CallCredentials => {
   if (typeof token !== 'string') return token
   return isKnown(token) || TOKEN.test(token) ? { kind: 'token', token } : MALFORMED
 }
 
-/** `d`, and by this bit `D`. */
+/** The bit by which `D` becomes `d`. */
 const LOWER_CASE = 0x20
-const D = 0x64
 
-/** Whether the credentials are of the scheme DPoP. Every call asks this: of most the first character tells. */
-export const usesDpop = ({ headers: { authorization } }: Head): boolean =>
+/** Whether the credentials are of a scheme, in any case. Every call asks this: of most the first character tells. */
+export const usesScheme = ({ headers: { authorization } }: Head, scheme: string): boolean =>
   authorization !== undefined &&
-  (authorization.charCodeAt(0) | LOWER_CASE) === D &&
-  typeof afterScheme(authorization, 'DPoP', ANY_CASE) === 'string'
+  (authorization.charCodeAt(0) | LOWER_CASE) === (scheme.charCodeAt(0) | LOWER_CASE) &&
+  typeof afterScheme(authorization, scheme, ANY_CASE) === 'string'
 
 /** The client's id and secret by HTTP Basic (C6.1.2, RFC 7617): strict base64 of UTF-8, no control characters. */
 export function parseBasic(head: Head, rules: AuthorizationRules): BasicCredentials {
@@ -153,14 +150,14 @@ function formDecodePair(sent: ClientPair): ClientPair | undefined {
 const formDecode = (text: string): string => decodeURIComponent(text.replaceAll('+', ' '))
 
 interface Challenge {
-  readonly scheme?: TokenScheme
+  readonly scheme?: string
   readonly realm: string
   readonly error?: ChallengeError | undefined
   /** Fixed text. */
   readonly description?: string | undefined
   /** Space-delimited. */
   readonly scope?: string | undefined
-  /** The algorithms of DPoP proofs, space-delimited. */
+  /** The algorithms of proofs, space-delimited. */
   readonly algs?: string | undefined
   /** Where the metadata of the API is (RFC 9728 §5.1). */
   readonly resourceMetadata?: string | undefined

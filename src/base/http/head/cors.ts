@@ -1,3 +1,4 @@
+import { PROOF_HEADER, PROOF_NONCE_HEADER } from './end-to-end-headers.ts'
 import type { Head } from './head.ts'
 
 /** The cross-origin calls that a deployment allows. Names of methods and headers as they shall be sent. */
@@ -22,13 +23,11 @@ const EXPOSED = [
   'WWW-Authenticate',
   'Allow',
   'ETag',
-  'DPoP-Nonce',
+  PROOF_NONCE_HEADER,
 ]
 
-/** The header of proofs (RFC 9449): a page that has a bound token can call with it wherever it can call at all. */
-const PROOF = 'DPoP'
-
-const isProof = (name: string): boolean => name.toLowerCase() === PROOF.toLowerCase()
+/** A page that has a bound token can call with it wherever it can call at all. */
+const isProof = (name: string): boolean => name.toLowerCase() === PROOF_HEADER.toLowerCase()
 
 /** Whether this is how a browser writes an origin: so that a value that could never match isn't taken for one. */
 export const isOrigin = (text: string): boolean =>
@@ -49,7 +48,7 @@ export class Cors {
     this.#exposed = [...EXPOSED, ...exposeHeaders].join(', ')
     this.#preflight = {
       'Access-Control-Allow-Methods': methods.join(', '),
-      'Access-Control-Allow-Headers': [...headers.filter((name) => !isProof(name)), PROOF].join(', '),
+      'Access-Control-Allow-Headers': [...headers.filter((name) => !isProof(name)), PROOF_HEADER].join(', '),
       'Access-Control-Max-Age': String(Math.floor(maxAge / 1000)),
     }
   }

@@ -45,6 +45,10 @@ export function connectionNames(value: string | readonly string[] | undefined): 
 
 const NONE: ReadonlySet<string> = new Set()
 
+/** Headers of proofs of possession (RFC 9449): the proof of a request, and what an answer has for the next one. */
+export const PROOF_HEADER = 'DPoP'
+export const PROOF_NONCE_HEADER = 'DPoP-Nonce'
+
 /**
  * Headers of a client that are never sent on, folded (C8.2, T2.2). Three reasons: Postern makes it itself, it belongs to the
  * client's connection with Postern, or upstreams take it for a trusted proxy's word about who calls or what is asked.
@@ -55,8 +59,8 @@ const STOPPED: ReadonlySet<string> = new Set([
   'host',
   'accept',
   'authorization',
-  // a proof is for the request that it came with (RFC 9449): whoever has it may use it once more
-  'dpop',
+  // a proof is for the request that it came with: whoever has it may use it once more
+  PROOF_HEADER.toLowerCase(),
   'forwarded',
   'traceparent',
   'x-request-id',

@@ -2,10 +2,10 @@ import type { Client } from '../../../base/contracts/people/people.ts'
 import type { StoredValue } from '../../../base/contracts/records/store.ts'
 import { newSecret } from '../../../base/kernel/ids.ts'
 import { hashSecret } from '../hashing/hasher.ts'
-import { BY_SECRET, compileClient, methodsOf, toClient, toClientRecord } from '../records/client-rules.ts'
+import { compileClient, toClient, toClientRecord, unmetDemands, usesSecret } from '../records/client-rules.ts'
 import { mayHold } from '../records/holdings.ts'
-import type { RecordProblems } from '../records/read-records.ts'
-import { type ClientRecord, clientRecordSchema } from '../records/schema.ts'
+import { defaultsOf, type RecordProblems } from '../records/read-records.ts'
+import type { ClientForm, ClientRecord } from '../records/schema.ts'
 import {
   CLIENT,
   isOfPerson,
@@ -37,11 +37,11 @@ const GRANTS: ReadonlyMap<unknown, readonly string[]> = new Map([
 ])
 
 /** Clients of the store, by id. Next to the record is the time when an old secret ends. */
-export const CLIENT_RECORDS: RecordKind<ClientRecord, Client> = {
+export const clientRecords = (form: ClientForm): RecordKind<ClientRecord, Client> => ({
   noun: 'client',
   plural: 'clients',
   kind: CLIENT,
-  schema: clientRecordSchema,
+  schema: form.schema,
   names: ['id'],
   columns: ['id', 'kind', 'source', 'state', 'secrets', 'name'],
   texts: {
@@ -67,11 +67,11 @@ export const CLIENT_RECORDS: RecordKind<ClientRecord, Client> = {
     requirePkce: (kind === 'partner' || kind === 'public') && requireBinding !== false,
   }),
   object: ([id]) => ({ kind: 'client', id }),
-  read: (value) => readStoredClient(value).record,
+  read: (value) => readStoredClient(value, defaultsOf(form.schema)).record,
   configured: ({ configured }) => configured.clients,
   asRecord: toClientRecord,
   complete: (written, _parts, _problems, drawn) => {
-    const secret = needsSecret(written) ? (drawn ?? newSecret()) : undefined
+    const secret = needsSecret(written, form) ? (drawn ?? newSecret()) : undefined
     const secrets = secret === undefined ? [] : [hashSecret(secret)]
     return Promise.resolve({ written: { ...written, secrets }, secret })
   },
@@ -90,7 +90,7 @@ export const CLIENT_RECORDS: RecordKind<ClientRecord, Client> = {
     if (record.kind === 'machine') await takeSubject(record, store)
     return store.create(CLIENT, record.id, entry)
   },
-  holdings: (record, id) => ({ clients: only(id, record && toClient(record)) }),
+  holdings: (record, id) => ({ clients: only(id, record && toClient(record, form)) }),
   // An enabled client of the store holds what was issued to it, also where the configuration has one of the same id.
   isHidden: (record, { configured }) => configured.clients.has(record.id) && !mayHold(record),
   secrets: (record, value, now) => {
@@ -100,7 +100,7 @@ export const CLIENT_RECORDS: RecordKind<ClientRecord, Client> = {
     return { validSecrets, oldSecretEndsAt: validSecrets > 1 ? endOf(client.ends, now) : undefined }
   },
   free: async ({ id, kind }, { store }) => kind === 'machine' && store.remove(SUBJECT, id),
-}
+})
 
 /** The tokens of a machine have its id as their subject, so it is no person's (RFC 9068 §5). */
 async function checkMachine(
@@ -127,11 +127,10 @@ async function takeSubject({ id }: ClientRecord, store: EditingParts['store']): 
   if (await isOfPerson(id, store)) throw new DirectoryRefusal(`"${id}" is the subject of a user.`)
 }
 
-/** A client with keys has no secret, unless it is to authenticate by one. */
-function needsSecret({ authentication, jwks, jwksUri, kind, profile }: Written): boolean {
-  if (kind === 'public' || profile !== undefined) return false
-  if (Array.isArray(authentication)) return BY_SECRET.some((method) => authentication.includes(method))
-  return jwks === undefined && jwksUri === undefined
+/** Members that were not checked yet. */
+function needsSecret({ authentication, ...written }: Written, form: ClientForm): boolean {
+  const named = Array.isArray(authentication) ? { authentication: authentication as string[] } : {}
+  return usesSecret({ ...written, ...named, secrets: [] } as unknown as ClientRecord, form)
 }
 
 /**
@@ -147,7 +146,10 @@ export async function planSecret(
   const hash = hashSecret(secret)
   let value: StoredValue = {}
   const step = await editor.planUnchecked(id, (_record, before) => {
-    const after = rotated(readStoredClient(before), hash, overlap, editor.parts.clock.now())
+    const { clock, configured } = editor.parts
+    const client = readStoredClient(before)
+    if (authenticatesByKeys(client.record, configured.clientForm)) throw keysOnly()
+    const after = rotated(client, hash, overlap, clock.now())
     value = after
     return after
   })
@@ -158,14 +160,20 @@ export async function planSecret(
   }
 }
 
+/** Also where the extension that reads those keys is missing. */
+const authenticatesByKeys = (record: ClientRecord, form: ClientForm): boolean =>
+  record.kind !== 'public' &&
+  (!usesSecret(record, form) || (record.secrets.length === 0 && unmetDemands(record, form).length > 0))
+
+const keysOnly = (): DirectoryRefusal =>
+  new DirectoryRefusal(
+    'This client authenticates by its keys, not by a secret: name the methods in `authentication` first.',
+  )
+
 /** @throws DirectoryRefusal if the client has no secret, or two that are valid */
 function rotated(client: StoredClient, hash: string, overlap: number, now: number): StoredClient {
   const { record, ends } = client
   if (record.kind === 'public') throw new DirectoryRefusal('A public client has no secret.')
-  if (!methodsOf(record).some((method) => BY_SECRET.includes(method)))
-    throw new DirectoryRefusal(
-      'This client authenticates by its keys, not by a secret: name the methods in `authentication` first.',
-    )
   const live = overlap > 0 ? liveSecrets(client, now) : []
   const [old, ...older] = live
   if (older.length > 0)

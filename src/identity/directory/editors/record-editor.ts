@@ -286,14 +286,19 @@ export class RecordEditor<R extends Switchable = Switchable> {
     return { entry, before, written: writtenForm(this.kind.schema, before) }
   }
 
-  /** The record that is written so. @throws DirectoryRefusal if it has problems */
-  async #read(written: object, problems: Problems, before?: R): Promise<R> {
+  /**
+   * The record that is written so. Members of a missing extension stay in it as they were: an edit must not lose them.
+   * @throws DirectoryRefusal if it has problems
+   */
+  async #read(written: Written, problems: Problems, before?: R): Promise<R> {
     const { noun, schema } = this.kind
-    const record = readRecord(schema, written, problems) as R | undefined
+    const kept = before === undefined ? {} : unknownAndSame(memberFactsOf(this.kind), written, before)
+    const own = Object.fromEntries(Object.entries(written).filter(([member]) => !Object.hasOwn(kept, member)))
+    const record = readRecord(schema, own, problems) as R | undefined
     if (record) await this.kind.check?.(record, this.parts, problemsAt(problems, []), before)
     if (record === undefined || problems.failed)
       throw new DirectoryRefusal(`The ${noun} has problems.`, problems)
-    return record
+    return { ...record, ...kept }
   }
 
   /** The record with its key. @throws DirectoryRefusal if the changes name another one */
@@ -458,6 +463,15 @@ function withMark<R>(found: FoundRecord<R>, mark: Entry | boolean | undefined): 
 
 const merged = (before: Written, changes: Written): Written =>
   Object.fromEntries(Object.entries({ ...before, ...changes }).filter(([, value]) => value !== undefined))
+
+/** The members that a schema lacks, and that a change has left as they were. */
+const unknownAndSame = (known: object, written: Written, before: object): Written =>
+  Object.fromEntries(
+    Object.entries(written).filter(
+      ([member, value]) =>
+        !Object.hasOwn(known, member) && isDeepStrictEqual(value, (before as Written)[member]),
+    ),
+  )
 
 /** As JSON keeps it, so that a record that was read from the store can be compared with one that was just loaded. */
 const plain = (record: object): Written => JSON.parse(JSON.stringify(record)) as Written

@@ -118,7 +118,7 @@ async function clientsOf(
   const clients = new Map(configured.clients)
   for (const id of [...customers, subject]) {
     const entry = clients.has(id) ? undefined : await store.find(CLIENT, id)
-    if (entry) clients.set(id, toClient(readStoredClient(entry.value).record))
+    if (entry) clients.set(id, toClient(readStoredClient(entry.value).record, configured.clientForm))
   }
   return clients
 }

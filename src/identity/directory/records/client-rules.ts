@@ -1,10 +1,14 @@
 import { didYouMeanOfFew } from '../../../base/config/problem-text.ts'
+import { viewOf } from '../../../base/config/schema.ts'
 import { isIdentityScope } from '../../../base/config/scopes/catalogue.ts'
 import { isTargetValue, parseTarget } from '../../../base/config/scopes/scope-token.ts'
-import type { Client, ClientAuthMethod } from '../../../base/contracts/people/people.ts'
-import { jwkWeakness } from '../../../base/kernel/jwk.ts'
+import {
+  type Client,
+  type ClientAuthMethod,
+  SECRET_AUTH_METHODS,
+} from '../../../base/contracts/people/people.ts'
 import { LONGEST_ACCESS_TOKEN } from '../../../base/kernel/lifetimes.ts'
-import { checkAddress, schemeTrouble } from './addresses.ts'
+import { schemeTrouble } from './addresses.ts'
 import { isArgon2, isSecretHash } from '../hashing/hasher.ts'
 import type { RecordProblems } from './read-records.ts'
 import { checkReferences, checkScopes, type ReferableNames } from './references.ts'
@@ -25,30 +29,33 @@ function redirectTrouble(uri: string, isPublic: boolean): string | undefined {
   return schemeTrouble(url, isPublic, 'a code')
 }
 
-type Rule = (client: ClientRecord, known: ReferableNames, problems: RecordProblems) => void
-
-const hasKeys = ({ jwks, jwksUri }: ClientRecord): boolean => jwks !== undefined || jwksUri !== undefined
-
-/** The methods with a secret. */
-export const BY_SECRET: readonly ClientAuthMethod[] = ['client_secret_basic', 'client_secret_post']
-
-/** How the client authenticates (C6.1.2): as its record says, otherwise in each way that it can. */
-export function methodsOf(record: ClientRecord): readonly ClientAuthMethod[] {
-  const { authentication, kind, profile, secretPost, secrets } = record
-  if (kind === 'public') return ['none']
-  if (profile === 'fapi2') return ['private_key_jwt']
-  if (authentication !== undefined) return authentication
-  if (secrets.length === 0 && hasKeys(record)) return ['private_key_jwt']
-  return secretPost === false ? ['client_secret_basic'] : BY_SECRET
+interface KnownToClients extends ReferableNames {
+  readonly clientForm: ClientForm
 }
 
-const checkSecrets: Rule = (client, _, problems) => {
+type Rule = (client: ClientRecord, known: KnownToClients, problems: RecordProblems) => void
+
+/** The methods of a client by what the core knows (C6.1.2): as its record says, otherwise each that it can use. */
+function methodsOf({ authentication, kind, secretPost }: ClientRecord): readonly ClientAuthMethod[] {
+  if (kind === 'public') return ['none']
+  if (authentication !== undefined) return authentication
+  return secretPost === false ? ['client_secret_basic'] : SECRET_AUTH_METHODS
+}
+
+/** Whether the client authenticates by a secret, and so needs one. */
+export const usesSecret = (record: ClientRecord, form: ClientForm): boolean =>
+  toClient(record, form).authentication.some(isOfSecret)
+
+const isOfSecret = (method: string): boolean => SECRET_AUTH_METHODS.some((each) => each === method)
+
+const checkSecrets: Rule = (client, { clientForm }, problems) => {
   const { kind, secrets } = client
+  const others = clientForm.rules.map(({ credentials }) => credentials)
   if (kind === 'public' && secrets.length > 0) problems.error(['secrets'], 'a public client has no secret')
-  if (kind !== 'public' && secrets.length === 0 && !hasKeys(client) && client.profile === undefined)
+  if (kind !== 'public' && secrets.length === 0 && !others.some(({ areIn }) => areIn(client)))
     problems.error(
       ['secrets'],
-      `a ${kind} client needs a secret, or keys (\`jwks\`, \`jwksUri\`)`,
+      `a ${kind} client needs ${['a secret', ...others.map(({ words }) => words)].join(', or ')}`,
       '`postern hash-password` makes a hash',
     )
   if (secrets.length > 2) problems.error(['secrets'], 'expected at most two: the old and the new one')
@@ -61,28 +68,6 @@ const checkSecrets: Rule = (client, _, problems) => {
       )
 }
 
-const MOST_KEYS = 10
-
-const isTree = (value: unknown): boolean =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
-const checkKeys: Rule = (client, _, problems) => {
-  const { jwks = [], jwksUri, kind } = client
-  if (kind === 'public' && hasKeys(client))
-    problems.error(
-      [jwksUri === undefined ? 'jwks' : 'jwksUri'],
-      'a public client has no key that it could keep',
-    )
-  if (jwks.length > 0 && jwksUri !== undefined)
-    problems.error(['jwksUri'], 'stands beside `jwks`: write one of the two')
-  if (jwks.length > MOST_KEYS) problems.error(['jwks'], `expected at most ${MOST_KEYS} keys`)
-  for (const [index, key] of jwks.slice(0, MOST_KEYS).entries()) {
-    const trouble = isTree(key) ? jwkWeakness(key) : 'expected a JSON Web Key: an object with `kty`'
-    if (trouble !== undefined) problems.error(['jwks', index], trouble)
-  }
-  checkAddress('jwksUri', jwksUri, 'its keys', problems)
-}
-
 const checkAuthentication: Rule = (client, _, problems) => {
   const { authentication, kind, secretPost, secrets } = client
   const at = ['authentication']
@@ -91,17 +76,9 @@ const checkAuthentication: Rule = (client, _, problems) => {
     if (authentication !== undefined) problems.error(at, 'a public client has nothing to authenticate with')
     return
   }
-  const methods = methodsOf(client)
-  for (const [index, method] of (authentication ?? []).entries()) {
-    const needs = method === 'private_key_jwt' ? hasKeys(client) : secrets.length > 0
-    if (!needs)
-      problems.error(
-        [...at, index],
-        `\`${method}\` needs ${method === 'private_key_jwt' ? '`jwks` or `jwksUri`' : 'a secret'}`,
-      )
-  }
-  if (hasKeys(client) && !methods.includes('private_key_jwt'))
-    problems.warn(at, 'does not have `private_key_jwt`: the client’s keys are not used')
+  for (const [index, method] of (authentication ?? []).entries())
+    if (isOfSecret(method) && secrets.length === 0)
+      problems.error([...at, index], `\`${method}\` needs a secret`)
 }
 
 function checkSecretPost({ authentication, kind, secretPost }: ClientRecord, problems: RecordProblems): void {
@@ -154,8 +131,8 @@ const checkMachine: Rule = (client, _, problems) => {
     if (uris.length > 0) problems.error([key], 'a machine has no browser that could be sent anywhere')
   for (const key of FOR_PEOPLE)
     if (client[key] !== undefined) problems.error([key], 'means nothing for a machine: no person uses it')
-  for (const key of ['requirePar', 'requirePkce'] as const)
-    if (client[key]) problems.error([key], 'means nothing for a machine: it sends no authorization request')
+  if (client.requirePkce)
+    problems.error(['requirePkce'], 'means nothing for a machine: it sends no authorization request')
   if (businesses.length === 0)
     problems.warn(['businesses'], 'is empty: the machine can get no token, since each is for a business')
 }
@@ -220,68 +197,8 @@ const checkSettings: Rule = ({ kind, resource, accessTokenLifetime }, _, problem
     problems.error(['accessTokenLifetime'], 'expected `1s` to `24h`')
 }
 
-interface Contradiction {
-  readonly at: keyof ClientRecord
-  readonly says: string
-  readonly found: (client: ClientRecord) => boolean
-}
-
-/** What a client that is held to FAPI 2.0 may not have (Security Profile §5.3.2, §5.3.3, §5.4.1). */
-const AGAINST_FAPI2: readonly Contradiction[] = [
-  { at: 'kind', says: 'a public client cannot prove who it is', found: ({ kind }) => kind === 'public' },
-  {
-    at: 'grants',
-    says: 'the password grant is not allowed',
-    found: ({ grants }) => grants.includes('password'),
-  },
-  {
-    at: 'authentication',
-    says: 'the only method is `private_key_jwt`',
-    found: ({ authentication = [] }) => authentication.some((method) => method !== 'private_key_jwt'),
-  },
-  {
-    at: 'secrets',
-    says: 'a secret is no way to authenticate: remove it',
-    found: ({ kind, secrets }) => kind !== 'public' && secrets.length > 0,
-  },
-  { at: 'dpop', says: 'tokens must be bound by DPoP', found: ({ dpop }) => dpop === 'off' },
-  {
-    at: 'requireBinding',
-    says: 'PKCE is required',
-    found: ({ requireBinding }) => !requireBinding,
-  },
-  {
-    at: 'idTokenAlgorithm',
-    says: 'the algorithm is ES256',
-    found: ({ idTokenAlgorithm = 'ES256' }) => idTokenAlgorithm !== 'ES256',
-  },
-  {
-    at: 'strictRfc6749',
-    says: 'answers are as RFC 6749 says',
-    found: ({ strictRfc6749 }) => strictRfc6749 === false,
-  },
-]
-
-const checkProfile: Rule = (client, _, problems) => {
-  if (client.profile === undefined) return
-  for (const { at, found, says } of AGAINST_FAPI2)
-    if (found(client)) problems.error([at], `contradicts \`profile: fapi2\`: ${says}`)
-  if (!hasKeys(client) && client.kind !== 'public')
-    problems.error(['profile'], 'needs the client’s keys: `jwks` or `jwksUri`')
-}
-
-/** The members that the profile decides. `AGAINST_FAPI2` has refused all other values. */
-const FAPI2 = {
-  dpop: 'required',
-  requirePar: true,
-  requirePkce: true,
-  idTokenAlgorithm: 'ES256',
-  strictRfc6749: true,
-} as const satisfies Partial<Client>
-
 const RULES: readonly Rule[] = [
   checkSecrets,
-  checkKeys,
   checkAuthentication,
   checkGrants,
   checkMachine,
@@ -290,42 +207,69 @@ const RULES: readonly Rule[] = [
   checkDefaultScope,
   checkRedirects,
   checkBinding,
-  checkProfile,
   checkSettings,
 ]
-
-interface KnownToClients extends ReferableNames {
-  readonly clientForm: ClientForm
-}
 
 export function compileClient(record: ClientRecord, known: KnownToClients, problems: RecordProblems): Client {
   for (const rule of RULES) rule(record, known, problems)
   for (const check of known.clientForm.checks) check(record, problems)
-  return toClient(record)
+  return toClient(record, known.clientForm)
 }
 
-/** The retired key says how a client authenticates, as `methodsOf` has read it. */
-export const withoutSecretPost = (record: ClientRecord): ClientRecord =>
-  Object.fromEntries(Object.entries(record).filter(([key]) => key !== 'secretPost')) as ClientRecord
+const without = <T extends object>(member: keyof T, of: T): T =>
+  Object.fromEntries(Object.entries(of).filter(([key]) => key !== member)) as T
 
-export function toClient(record: ClientRecord): Client {
+/** The retired key says how a client authenticates, as `methodsOf` has read it. */
+export const withoutSecretPost = (record: ClientRecord): ClientRecord => without('secretPost', record)
+
+type Demands = (value: unknown, record: ClientRecord) => boolean
+
+/** Its keys are then the only way in which it authenticates. */
+const hasNoSecret: Demands = (_, { secrets }) => secrets.length === 0
+
+/** Members of extensions that hold a client to more than others, and when they do. */
+const DEMANDS: Readonly<Record<string, Demands>> = {
+  dpop: (value) => value !== 'optional' && value !== 'off',
+  requirePar: (value) => value !== false,
+  profile: () => true,
+  jwks: hasNoSecret,
+  jwksUri: hasNoSecret,
+}
+
+/**
+ * The members of a record whose demands nobody here meets, because their extension is missing. Such a client may hold nothing: it
+ * would be held to less than its record says.
+ */
+export function unmetDemands(record: ClientRecord, { schema }: ClientForm): readonly string[] {
+  const known = viewOf(schema).properties ?? {}
+  const methods = known['authentication']?.items?.enum ?? []
+  return [
+    ...Object.entries(record).flatMap(([member, value]) =>
+      !(member in known) && DEMANDS[member]?.(value, record) === true ? [member] : [],
+    ),
+    ...((record.authentication ?? []).every((method) => methods.includes(method)) ? [] : ['authentication']),
+  ]
+}
+
+export function toClient(record: ClientRecord, form: ClientForm): Client {
   const { secrets, accessTokenLifetime, ...same } = withoutSecretPost(record)
   return {
     ...same,
+    ...(unmetDemands(record, form).length > 0 && { disabled: true }),
     secretHashes: secrets,
     authentication: methodsOf(record),
-    ...(record.profile === 'fapi2' && FAPI2),
+    ...form.rules.reduce<Partial<Client>>((of, { complete }) => ({ ...of, ...complete(record) }), {}),
     ...(accessTokenLifetime !== undefined && { accessTokenLifetime: Math.floor(accessTokenLifetime / 1000) }),
   }
 }
 
 export function toClientRecord(client: Client): ClientRecord {
-  const { secretHashes, accessTokenLifetime, authentication, ...same } = client
+  const { secretHashes, accessTokenLifetime, authentication, ...same } = without('limits', client)
   const named = authentication.filter((method) => method !== 'none')
   return {
     ...same,
     secrets: secretHashes,
-    ...(named.length > 0 && { authentication: named }),
+    ...(named.length > 0 && { authentication: named as NonNullable<ClientRecord['authentication']> }),
     ...(accessTokenLifetime !== undefined && { accessTokenLifetime: accessTokenLifetime * 1000 }),
   }
 }

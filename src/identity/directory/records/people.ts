@@ -1,16 +1,15 @@
 import {
   type Access,
   type Client,
-  CLIENT_AUTH_METHODS,
-  type ClientAuthMethod,
   type People,
+  SECRET_AUTH_METHODS,
   type User,
 } from '../../../base/contracts/people/people.ts'
 import type { Store } from '../../../base/contracts/records/store.ts'
 import type { Clock } from '../../../base/kernel/clock.ts'
 import { toClient } from './client-rules.ts'
 import { compileUser } from './compile-records.ts'
-import type { UserRecord } from './schema.ts'
+import type { ClientForm, UserRecord } from './schema.ts'
 import {
   CLIENT,
   everyRecord,
@@ -68,16 +67,18 @@ export class StoredPeople implements People {
   readonly #stored: StoredDirectory
   readonly #roles: Roles
   readonly #clock: Clock
+  readonly #form: ClientForm
 
-  constructor(stored: StoredDirectory, roles: Roles, clock: Clock) {
+  constructor(stored: StoredDirectory, roles: Roles, clock: Clock, form: ClientForm) {
     this.#stored = stored
     this.#roles = roles
     this.#clock = clock
+    this.#form = form
   }
 
   async findClient(id: string): Promise<Client | undefined> {
     const found = await this.#stored.findClient(id)
-    return found && toClient({ ...found.record, secrets: liveSecrets(found, this.#clock.now()) })
+    return found && toClient({ ...found.record, secrets: liveSecrets(found, this.#clock.now()) }, this.#form)
   }
 
   async findUserByName(username: string): Promise<User | undefined> {
@@ -125,39 +126,35 @@ export class LayeredPeople implements People {
   }
 }
 
-type KnownClient = Pick<Client, 'authentication' | 'disabled' | 'dpop' | 'grants' | 'requirePar'>
+type KnownClient = Pick<Client, 'authentication' | 'disabled' | 'grants'>
 
-/** A feature of identity that a client uses, and that discovery announces only if some client does. */
-export type ClientUse =
-  ClientAuthMethod | 'logout_notices' | 'client_credentials' | 'dpop' | 'pushed_requests' | 'plain_requests'
-
-/** Once these are found, nothing more can be learned: `pushed_requests` only matters if there are no plain ones. */
-const ALL_USES: ReadonlySet<ClientUse> = new Set([
-  ...CLIENT_AUTH_METHODS,
-  'logout_notices',
-  'client_credentials',
-  'dpop',
-  'plain_requests',
-])
-
-function inUse(client: KnownClient, { isNotified }: ClientMethodsParts): readonly ClientUse[] {
-  const { authentication, disabled, dpop, grants, requirePar } = client
-  if (disabled) return []
-  return [
-    ...authentication,
-    ...(dpop === 'off' ? [] : ['dpop' as const]),
-    ...(isNotified(client) ? ['logout_notices' as const] : []),
-    ...grants.filter((grant) => grant === 'client_credentials'),
-    ...(grants.includes('authorization_code')
-      ? ([requirePar ? 'pushed_requests' : 'plain_requests'] as const)
-      : []),
-  ]
+/** Features of identity that discovery announces only if some client uses them. */
+export interface AddedUses {
+  /** Once these are found, nothing more can be learned. */
+  readonly all: readonly string[]
+  readonly of: (client: KnownClient) => readonly string[]
 }
+
+/** Stands for the clients of the store while it cannot be read. */
+export const UNREAD_CLIENTS = 'unread_clients'
+
+const usesOf = (client: KnownClient, { added, isNotified }: ClientMethodsParts): readonly string[] =>
+  client.disabled
+    ? []
+    : [
+        ...client.authentication,
+        ...(isNotified(client) ? ['logout_notices'] : []),
+        ...client.grants.filter((grant) => grant === 'client_credentials'),
+        ...added.of(client),
+      ]
 
 interface ClientMethodsParts {
   readonly configured: Iterable<KnownClient>
   /** Whether a client is told when a login ends. */
   readonly isNotified: (client: object) => boolean
+  /** Features that an extension adds. */
+  readonly added: AddedUses
+  readonly form: ClientForm
   readonly store: Pick<Store, 'list'>
   readonly clock: Clock
 }
@@ -167,26 +164,29 @@ const KEPT_FOR = 60_000
 
 /**
  * The features that clients of the configuration and of the store use, as discovery announces them (C6.3.2): how they
- * authenticate, the grant of machines, proofs, notices of logouts. The store is read when somebody asks, once a minute at
+ * authenticate, the grant of machines, notices of logouts, and what extensions add. The store is read when somebody asks, once a minute at
  * most, and only until everything was found. If it cannot be read to its end, earlier findings count too.
  */
 export class DirectoryMethods {
   readonly #parts: ClientMethodsParts
-  readonly #configured: ReadonlySet<ClientUse>
-  #known: ReadonlySet<ClientUse>
+  readonly #all: ReadonlySet<string>
+  readonly #configured: ReadonlySet<string>
+  #known: ReadonlySet<string>
   #readAt = Number.NEGATIVE_INFINITY
   #reading: Promise<void> | undefined
 
   constructor(parts: ClientMethodsParts) {
     this.#parts = parts
-    this.#configured = new Set([...parts.configured].flatMap((client) => inUse(client, parts)))
+    const ofSecrets = [...SECRET_AUTH_METHODS, 'none', 'logout_notices', 'client_credentials']
+    this.#all = new Set([...ofSecrets, ...parts.added.all])
+    this.#configured = new Set([...parts.configured].flatMap((client) => usesOf(client, parts)))
     this.#known = this.#configured
   }
 
   /** The features that some client uses. Never rejects. */
-  async current(): Promise<ReadonlySet<ClientUse>> {
+  async current(): Promise<ReadonlySet<string>> {
     const isFresh = this.#parts.clock.monotonic() - this.#readAt < KEPT_FOR
-    if (!isFresh && !ALL_USES.isSubsetOf(this.#configured))
+    if (!isFresh && !this.#all.isSubsetOf(this.#configured))
       await (this.#reading ??= this.#read().finally(() => {
         this.#reading = undefined
       }))
@@ -197,14 +197,14 @@ export class DirectoryMethods {
     const found = new Set(this.#configured)
     try {
       for await (const { value } of everyRecord(this.#parts.store, CLIENT)) {
-        for (const method of inUse(toClient(readStoredClient(value).record), this.#parts)) found.add(method)
-        if (ALL_USES.isSubsetOf(found)) break
+        const client = toClient(readStoredClient(value).record, this.#parts.form)
+        for (const use of usesOf(client, this.#parts)) found.add(use)
+        if (this.#all.isSubsetOf(found)) break
       }
       this.#known = found
     } catch {
       // Discovery is answered also while the store cannot be reached, or has more clients than there is time for.
-      // Nobody knows then that all of them must push.
-      this.#known = found.union(this.#known).add('plain_requests')
+      this.#known = found.union(this.#known).add(UNREAD_CLIENTS)
     }
     this.#readAt = this.#parts.clock.monotonic()
   }

@@ -16,14 +16,13 @@ import {
   textOrSecret,
   type TProperties,
   type TSchema,
+  withForms,
   withKeys,
 } from '../../../base/config/schema.ts'
-import { CONFIDENTIAL_AUTH_METHODS } from '../../../base/contracts/people/people.ts'
+import { type Client, SECRET_AUTH_METHODS } from '../../../base/contracts/people/people.ts'
 import { VALUE_NAME_PATTERN } from '../../../base/contracts/people/places.ts'
 import type { StoredValue } from '../../../base/contracts/records/store.ts'
 import { DIRECTION_CONTROLS } from '../../../base/kernel/clean-text.ts'
-import type { Jwk } from '../../../base/kernel/jwk.ts'
-import { HTTPS_ADDRESS } from './addresses.ts'
 import { defaultsOf, type RecordProblems } from './read-records.ts'
 
 /** A code, as it is used in paths and scope values (C3.4, C5.4): pchar of RFC 3986 without `;` and `%`, no dot segment. */
@@ -86,27 +85,11 @@ const client = {
     description: 'Hashes of its secrets: two while one replaces the other, none for a public client.',
   }),
   authentication: optional(
-    list(choice(CONFIDENTIAL_AUTH_METHODS, { description: 'A method of RFC 7591 §2.' }), {
+    list(choice(SECRET_AUTH_METHODS, { description: 'A method of RFC 7591 §2.' }), {
       minItems: 1,
       unique: true,
       takesAway: 'less',
-      description:
-        'How it may authenticate. Default: `client_secret_basic` and `client_secret_post` where it has secrets, else `private_key_jwt`.',
-    }),
-  ),
-  jwks: optional(
-    list(opaque<Jwk>({ expected: 'JSON Web Key', description: 'A public key (RFC 7517).' }), {
-      minItems: 1,
-      within: 'keys',
-      value: 'FILE',
-      takesAway: 'less',
-      description: 'Its public keys, at most 10, for `private_key_jwt`: a list, or a key set (`keys: […]`).',
-    }),
-  ),
-  jwksUri: optional(
-    literalText({
-      ...HTTPS_ADDRESS,
-      description: 'Where its public keys are read (`{"keys":[…]}`), instead of `jwks`.',
+      description: 'How it may authenticate. Default: both methods.',
     }),
   ),
   grants: list(choice(GRANTS, { description: 'A grant.' }), {
@@ -179,16 +162,6 @@ const client = {
         'Retired, write `authentication`. `false` means `client_secret_basic` alone, `true` means `client_secret_post` too.',
     }),
   ),
-  dpop: choice(['optional', 'required', 'off'], {
-    default: 'optional',
-    description:
-      'Whether its tokens are bound to a key by DPoP (RFC 9449): if it sends a proof, always, or never (proofs are refused).',
-  }),
-  requirePar: flag({
-    default: false,
-    takesAway: { to: true },
-    description: 'Take authorization requests only if they were pushed (RFC 9126).',
-  }),
   requirePkce: flag({
     default: false,
     takesAway: { to: true },
@@ -212,12 +185,6 @@ const client = {
         'Answer it by RFC 6749 to the letter (`no-store`, `Bearer`). Default: `identity.strictRfc6749`, which also decides how failed authentication is answered.',
     }),
   ),
-  profile: optional(
-    choice(['fapi2'], {
-      description:
-        'Hold it to the FAPI 2.0 Security Profile: `private_key_jwt`, pushed requests, PKCE and DPoP are required, tokens are signed with ES256, and refresh tokens stay the same.',
-    }),
-  ),
   resource: flag({
     default: false,
     takesAway: { to: false },
@@ -236,25 +203,45 @@ export type ClientRecord = Static<typeof clientRecordSchema>
 /** A check of what an extension has added to clients. */
 export type ClientCheck = (client: ClientRecord, problems: RecordProblems) => void
 
+/** Effects of an extension's members of a client on those of the core. */
+export interface ClientRules {
+  /** Members of the client that replace those of the core. */
+  readonly complete: (record: ClientRecord) => Partial<Client>
+  /** Credentials in place of a secret: in words, and whether a record has them. */
+  readonly credentials: { readonly words: string; readonly areIn: (record: ClientRecord) => boolean }
+}
+
 /** The record of a client with the members that extensions add. */
 export interface ClientForm {
   readonly schema: typeof clientRecordSchema
   readonly checks: readonly ClientCheck[]
+  readonly rules: readonly ClientRules[]
 }
 
+type Keys = Readonly<Record<string, TProperties>>
+
+/** The part of an extension's settings that concerns clients. */
+interface AddedToClients {
+  readonly keys?: Keys
+  readonly forms?: Keys
+  readonly clientChecks?: readonly ClientCheck[]
+  readonly clientRules?: ClientRules
+}
+
+const ofClients = (keys: Keys | undefined): TProperties => keys?.['directory.clients.*'] ?? {}
+
 /** The form of clients with what extensions add to it. */
-export const clientFormOf = (
-  added: readonly {
-    readonly keys?: Readonly<Record<string, TProperties>>
-    readonly clientChecks?: readonly ClientCheck[]
-  }[],
-): ClientForm => ({
+export const clientFormOf = (added: readonly AddedToClients[]): ClientForm => ({
   schema: added.reduce(
-    (of, { keys }) => withKeys(of, [], keys?.['directory.clients.*'] ?? {}),
+    (of, { keys, forms }) => withKeys(withForms(of, [], ofClients(forms)), [], ofClients(keys)),
     clientRecordSchema,
   ),
   checks: added.flatMap(({ clientChecks = [] }) => clientChecks),
+  rules: added.flatMap(({ clientRules = [] }) => clientRules),
 })
+
+/** The form without extensions. */
+export const CORE_FORM = clientFormOf([])
 
 const claim = (description: string) => optional(text({ description }))
 

@@ -10,14 +10,15 @@
  */
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import { type TSchema, viewOf } from '../../../base/config/schema.ts'
+import { viewOf } from '../../../base/config/schema.ts'
 import type { Access } from '../../../base/contracts/people/people.ts'
 import type { Change, Entry, Feed, Store, StoredValue } from '../../../base/contracts/records/store.ts'
 import type { Clock } from '../../../base/kernel/clock.ts'
-import { withoutSecretPost } from './client-rules.ts'
+import { unmetDemands, withoutSecretPost } from './client-rules.ts'
 import { defaultsOf } from './read-records.ts'
 import {
   BUSINESS,
+  type ClientForm,
   type ClientRecord,
   clientRecordSchema,
   FUND,
@@ -86,9 +87,9 @@ const USER_DEFAULTS = defaultsOf(userRecordSchema)
  * An earlier version stored `secretPost`, also `false` where nobody had chosen it. So it says nothing, and the default of
  * `authentication` counts.
  */
-export function readStoredClient(value: StoredValue): StoredClient {
+export function readStoredClient(value: StoredValue, defaults = CLIENT_DEFAULTS): StoredClient {
   const { record, ends } = value as StoredClient
-  return { record: { ...CLIENT_DEFAULTS, ...withoutSecretPost(record) }, ends }
+  return { record: { ...defaults, ...withoutSecretPost(record) }, ends }
 }
 
 export function readStoredUser(value: StoredValue): StoredUser {
@@ -134,12 +135,24 @@ export async function* everyRecord(store: Pick<Store, 'list'>, kind: string): As
   for await (const page of everyPage(store, kind)) yield* page
 }
 
-/** Members of stored clients that the schema does not have, such as those of an extension that is gone. They have no effect. */
-export async function unknownMembers(store: Pick<Store, 'list'>, schema: TSchema): Promise<string[]> {
+/** Traces of missing extensions in the records of clients. */
+export interface UnknownMembers {
+  /** Members that the schema does not have. They have no effect. */
+  readonly members: readonly string[]
+  /** Clients that may hold nothing because of what their record demands. */
+  readonly refused: readonly string[]
+}
+
+export async function unknownMembers(store: Pick<Store, 'list'>, form: ClientForm): Promise<UnknownMembers> {
   const found = new Set<string>()
-  for await (const { value } of everyRecord(store, CLIENT))
-    for (const member of Object.keys((value as StoredClient).record)) found.add(member)
-  return [...found.difference(new Set(Object.keys(viewOf(schema).properties ?? {})))]
+  const refused: string[] = []
+  for await (const { key, value } of everyRecord(store, CLIENT)) {
+    const { record } = readStoredClient(value)
+    for (const member of Object.keys(record)) found.add(member)
+    if (unmetDemands(record, form).length > 0) refused.push(key)
+  }
+  const known = new Set(Object.keys(viewOf(form.schema).properties ?? {}))
+  return { members: [...found.difference(known)], refused }
 }
 
 /**

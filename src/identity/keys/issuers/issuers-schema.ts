@@ -36,6 +36,9 @@ const mediaTypeName = (description: string) =>
     description,
   })
 
+/** The ways to treat tokens that are bound to a key, where no call proves that key. */
+const UNPROVEN = ['refuse', 'ignore'] as const
+
 /** The `audience` of an issuer whose tokens name none. */
 export const NO_AUDIENCE = 'none'
 
@@ -88,10 +91,10 @@ const issuer = section({
   ),
   clientClaim: claim('Claim with the client id. Some issuers use `azp`.', { default: 'client_id' }),
   subjectClaim: claim('Claim with the subject.', { default: 'sub' }),
-  confirmation: choice(['refuse', 'dpop', 'ignore'], {
+  confirmation: choice(UNPROVEN, {
     default: 'refuse',
     description:
-      'What is done with a token bound to a key (`cnf`). With `dpop`, each call proves that key (RFC 9449). With `ignore`, it works without that key.',
+      'What is done with a token bound to a key (`cnf`). With `ignore`, it works without that key.',
   }),
   leeway: duration({
     orZero: true,
@@ -204,14 +207,14 @@ export function requireAddressOfProofs(
     if (provesKeys(config) && baseUrl === undefined)
       problems.error(
         ['issuers', index, 'confirmation'],
-        'is dpop, and `server.baseUrl` is not set: proofs are made for the address that clients call',
+        `is ${config.confirmation}, and \`server.baseUrl\` is not set: proofs are made for the address that clients call`,
         'set `server.baseUrl` to that address',
       )
 }
 
-/** Whether calls with its tokens prove the key that those are bound to (C4.4a). */
+/** Whether calls with its tokens prove the key that those are bound to (C4.4a): in a way that an extension adds. */
 export const provesKeys = ({ confirmation }: Pick<IssuerConfig, 'confirmation'>): boolean =>
-  confirmation === 'dpop'
+  !UNPROVEN.includes(confirmation)
 
 /** The properties that an issuer may not have in common with those before it. */
 function checkBeside(

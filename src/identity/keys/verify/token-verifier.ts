@@ -205,7 +205,7 @@ export function boundKey({ cnf }: Claims): string | undefined {
 /** RFC 7800 §3.1: such a token is good only with a proof of the key, which is asked for later (C4.4a). */
 function checkConfirmation(claims: Claims, { confirmation = 'refuse' }: TokenPolicy): void {
   if (confirmation === 'refuse') throw badToken('claim: cnf, the token is bound to a key')
-  if (confirmation === 'dpop') boundKey(claims)
+  if (confirmation === 'prove') boundKey(claims)
 }
 
 /** @throws Fault `invalid_token` */

@@ -6,7 +6,15 @@
  */
 import { collectDefaultMetrics, type Metric, Registry } from 'prom-client'
 import { countsOfClient, UNKNOWN, widthOf } from './counts.ts'
-import { BUCKETS, type CountedFamily, FAMILIES, type GaugeFamily, type MetricFamily } from './families.ts'
+import {
+  type AddedCounter,
+  BUCKETS,
+  type CountedFamily,
+  FAMILIES,
+  familiesWith,
+  type GaugeFamily,
+  type MetricFamily,
+} from './families.ts'
 import { mergeReadings, reading } from './gauges.ts'
 import type { Delta, GaugeReading } from '../../../base/contracts/processes/reports.ts'
 
@@ -36,9 +44,10 @@ export class Exposition {
   readonly #clients = new Set<string>()
   #mostClients = 0
 
-  constructor({ version, node }: BuildInfo) {
+  /** @param added counters of extensions */
+  constructor({ version, node }: BuildInfo, added: readonly AddedCounter[] = []) {
     this.#built = reading(FAMILIES.buildInfo, 1, version, node)
-    for (const family of Object.values<MetricFamily>(FAMILIES)) this.#register(family)
+    for (const family of familiesWith(added)) this.#register(family)
     this.showLogDropped(0)
     collectDefaultMetrics({ register: this.#registry })
     for (const name of MISNAMED) this.#registry.removeSingleMetric(name)

@@ -175,24 +175,9 @@ const IDENTITY = {
     'Clients that authenticated, or did not, by how they tried.',
     ['method', 'result'],
   ),
-  clientKeyFetches: counter(
-    'postern_client_key_fetches_total',
-    'Readings of the keys of clients at their addresses.',
-    ['result'],
-  ),
   logoutNotices: counter('postern_logout_notices_total', 'Tries to tell a client that a login has ended.', [
     'result',
   ]),
-  pushedRequests: counter(
-    'postern_pushed_requests_total',
-    'Pushed authorization requests: those that were taken or not, those decided, and attempts to open an invalid one.',
-    ['result'],
-  ),
-  dpopProofs: counter(
-    'postern_dpop_proofs_total',
-    'Proofs that a client has the key of its tokens, by where they came.',
-    ['endpoint', 'result'],
-  ),
   lockouts: gauge(
     'postern_lockouts',
     'Accounts, and pairs of an account and a network, whose failures delay the next attempt to log in.',
@@ -406,3 +391,25 @@ export const FAMILIES = {
     'max',
   ),
 } as const satisfies Record<string, MetricFamily>
+
+/** A counter of identity that an extension adds. Its page documents it. */
+export interface AddedCounter {
+  /** Its name in `Recorder.count`. */
+  readonly of: string
+  readonly name: string
+  readonly help: string
+  /** All values of its labels, of which there are two at most. */
+  readonly labels: Readonly<Record<string, readonly string[]>>
+  /** The name of the family that it stands behind. */
+  readonly after: string
+}
+
+export const addedFamily = ({ name, help, labels }: AddedCounter): CountedFamily =>
+  counter(name, help, Object.keys(labels))
+
+/** All families, in the order in which they are shown. */
+export const familiesWith = (added: readonly AddedCounter[]): readonly MetricFamily[] =>
+  added.reduce<readonly MetricFamily[]>(
+    (all, one) => all.toSpliced(all.findIndex(({ name }) => name === one.after) + 1, 0, addedFamily(one)),
+    Object.values(FAMILIES),
+  )

@@ -12,8 +12,9 @@ import type {
   UpstreamEvent,
 } from '../../../base/contracts/records/recorder.ts'
 import { AUDIT_GROUPS, type AuditEvent, groupOf } from '../../../base/kernel/audit-events.ts'
+import { PROOF_ERRORS } from '../../../base/kernel/fault-table.ts'
 import { type Axis, Counts, positionsOf, UNKNOWN } from './counts.ts'
-import { FAMILIES } from './families.ts'
+import { type AddedCounter, FAMILIES } from './families.ts'
 import { planIdentityCounts } from './identity-counts.ts'
 import { type GaugeSource, reading } from './gauges.ts'
 import type { ProcessLoad } from './process-load.ts'
@@ -33,6 +34,8 @@ export interface MetricNames {
   /** Every fault code. */
   readonly reasons: readonly string[]
   readonly grants: readonly string[]
+  /** Those of extensions. */
+  readonly counters?: readonly AddedCounter[]
 }
 
 export interface Metrics {
@@ -55,8 +58,7 @@ const TOKEN_RESULTS = [
   'unsupported_grant_type',
   'invalid_scope',
   'invalid_target',
-  'invalid_dpop_proof',
-  'use_dpop_nonce',
+  ...PROOF_ERRORS,
   'temporarily_unavailable',
   'server_error',
   UNKNOWN,
@@ -80,7 +82,7 @@ export function compileMetrics(names: MetricNames): Metrics {
     tunnel: tunnels.count,
     upstream: planUpstreams(counts, names.backends),
     replay: (of) => replays.add(1, REPLAYED.indexOf(of)),
-    count: planIdentityCounts(counts),
+    count: planIdentityCounts(counts, names.counters),
     tokenCache: (outcome) => cache.add(1, outcome === 'hit' ? 0 : 1),
   }
   return { recorder, take: () => counts.take(), gauges: tunnels.gauges }

@@ -6,7 +6,12 @@ import type {
   PossibleAnswers,
   UpstreamResponse,
 } from '../../../../base/contracts/calls/backend.ts'
-import { AUDIT_HEADER, connectionNames, HOP_BY_HOP } from '../../../../base/http/head/end-to-end-headers.ts'
+import {
+  AUDIT_HEADER,
+  connectionNames,
+  HOP_BY_HOP,
+  PROOF_NONCE_HEADER,
+} from '../../../../base/http/head/end-to-end-headers.ts'
 import { hasNoContent, isBodiless, isSafe } from '../../../../base/http/head/head.ts'
 import type { PieceSource } from '../../../../base/http/body/pieces.ts'
 import { referenceForLog } from '../../../../base/http/head/reference.ts'
@@ -224,7 +229,7 @@ const NEVER: ReadonlySet<string> = new Set([
   'x-request-id',
   'date',
   // a client would keep it as Postern's, and send it with its next proof
-  'dpop-nonce',
+  PROOF_NONCE_HEADER.toLowerCase(),
   AUDIT_HEADER,
 ])
 
