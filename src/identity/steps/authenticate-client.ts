@@ -158,7 +158,7 @@ function trialsOf(pair: ClientPair, client: Client | undefined): readonly Trial[
 export async function useUpCredentials<C extends ClientAuthenticated>(context: C): Promise<C> {
   const { attempt, useUp } = context
   if (useUp === undefined || (await useUp())) return context
-  // What is sent again proves nothing.
+  // Credentials that are sent again prove nothing.
   delete attempt.proven
   delete attempt.asker
   throw new Fault('assertion_replayed')

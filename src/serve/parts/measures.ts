@@ -55,10 +55,10 @@ export const readClock = (drift: Pick<ClockDrift, 'seconds'> | undefined): Readi
   drift === undefined ? [] : [reading(FAMILIES.clockOffset, drift.seconds)]
 
 /**
- * Nothing where the store is of one machine.
- * @param beat of this node: its configuration, and who was alive at the last one
+ * A node among those that share a store.
+ * @param digest that of the configuration in force
+ * @param live the nodes that were alive at the last look; undefined before that
  */
-/** @param digest that of the configuration in force */
 export const readNode = (digest: string, live: LiveNodes | undefined): Readings => [
   reading(FAMILIES.nodeConfiguration, 1, digest),
   ...(live === undefined

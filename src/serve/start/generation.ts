@@ -22,6 +22,7 @@ import { conditionOfStore, type StoreCondition } from './conditions.ts'
 import type { WorkerDependencies } from './dependencies.ts'
 import { clientCertificates } from '../parts/measures.ts'
 import { nodeIdOf } from './node.ts'
+import { ADDED_COUNTERS } from './settings.ts'
 import type { Parts } from '../parts/parts.ts'
 import type { GaugeReading } from '../../base/contracts/processes/reports.ts'
 
@@ -147,7 +148,7 @@ export function compileGeneration(parts: Parts, { dependencies, reports, urls, p
     reportOnly: [...actions.reportOnly.keys()],
     reasons: Object.keys(FAULTS),
     grants: [...GRANTS.keys()],
-    counters: dependencies.extensions.flatMap(({ counters = [] }) => counters),
+    counters: ADDED_COUNTERS,
   })
   const destination = { write: (line: string) => reports.lines(line, 0) }
   const log = openLog(configuration.log, {

@@ -20,7 +20,7 @@ import { reading, readingOf } from '../../operate/watch/metrics/gauges.ts'
 import { memoryLimit } from '../../operate/watch/metrics/process-load.ts'
 import { type Measures, openMeasures } from '../parts/measures.ts'
 import { nodeIdOf } from './node.ts'
-import { EXTENSIONS } from './settings.ts'
+import { ADDED_COUNTERS } from './settings.ts'
 import { VERSION } from '../parts/version.ts'
 import type { GaugeReading } from '../../base/contracts/processes/reports.ts'
 
@@ -31,10 +31,7 @@ export interface ObservationOptions {
 }
 
 export class Observation implements Disposable {
-  readonly exposition = new Exposition(
-    { version: VERSION, node: process.version },
-    EXTENSIONS.flatMap(({ counters = [] }) => counters),
-  )
+  readonly exposition = new Exposition({ version: VERSION, node: process.version }, ADDED_COUNTERS)
   /** The counts and readings of this process, without those of the worker that it may be too. */
   readonly measures: Measures
   /** Calls of the last hour, as all processes counted them. */
@@ -46,7 +43,7 @@ export class Observation implements Disposable {
   #reportOnlyAreas = 0
 
   /** Takes lines of the log of a process that serves. */
-  readonly lines: ReturnType<typeof linesTo>
+  readonly lines: (text: string, lost: number) => void
 
   constructor(configuration: Configuration, { clock, logDestination }: ObservationOptions) {
     this.#sink = logDestination ?? standardOutput(gapLine(clock))

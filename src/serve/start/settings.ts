@@ -20,6 +20,9 @@ export const STATE_PARTS = { openNotices, stores: SETTINGS.added.stores }
 export const loadSecurityProfile: () => Promise<OpenSecurityProfile> =
   EXTENSIONS.find(({ security }) => security)?.security ?? (() => Promise.resolve(NO_PROFILE))
 
+/** Counters of identity that extensions add: in every process the same. */
+export const ADDED_COUNTERS = EXTENSIONS.flatMap(({ counters = [] }) => counters)
+
 const PEOPLE_SOURCES = EXTENSIONS.flatMap(({ people }) => people ?? [])
 
 /** Whether people that live elsewhere are found by a configuration. They can be neither listed nor changed here. */

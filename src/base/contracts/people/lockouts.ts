@@ -76,7 +76,7 @@ export interface Delays {
 interface SharedRules {
   readonly attempts: Delays
   readonly accounts: Delays
-  /** Milliseconds after which failures of a name, client and network are forgotten. */
+  /** The time after which failures of a name, client and network are forgotten, in milliseconds. */
   readonly forget: number
 }
 

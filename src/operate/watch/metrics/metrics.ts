@@ -34,7 +34,7 @@ export interface MetricNames {
   /** Every fault code. */
   readonly reasons: readonly string[]
   readonly grants: readonly string[]
-  /** Those of extensions. */
+  /** Counters that extensions add. */
   readonly counters?: readonly AddedCounter[]
 }
 
