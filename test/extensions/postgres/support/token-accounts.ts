@@ -278,8 +278,10 @@ class TokenAccounts implements Accounts {
   async #call(one: Revoked, at: number): Promise<number> {
     const node = this.#parts.world.nodes[at]!
     const askedAt = performance.now()
-    const mustKnow =
-      one.refusedBy.has(node.baseUrl) || askedAt > Math.max(one.at, this.#parts.knowsSince(at)) + SPREAD
+    const knowsSince = this.#parts.knowsSince(at)
+    // While a node hears of nothing, one of its processes may know what another one has not read any more.
+    const hasRefused = askedAt > knowsSince && one.refusedBy.has(node.baseUrl)
+    const mustKnow = hasRefused || askedAt > Math.max(one.at, knowsSince) + SPREAD
     const status = await this.#callWith(node, one.access).catch(() => 0)
     if (status === 401) one.refusedBy.add(node.baseUrl)
     if (status === 200) {
