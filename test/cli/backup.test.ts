@@ -49,12 +49,30 @@ describe('postern backup', () => {
     expect(stderr).toContain(join(data, 'postern.sqlite'))
   })
 
-  it('reports the problems of a configuration whose store cannot be read', async () => {
-    const file = configFiles({ 'a.yaml': `extends: ${DEMO}\nstore: { kind: other }\n` })('a.yaml')
+  it.each([
+    ['store: { kind: other }', /a\.yaml:2 +store\.kind +expected one of/],
+    ['data: 5', /a\.yaml:2 +data +expected/],
+    ['audit: 5', /a\.yaml:2 +audit +expected/],
+    ['issuers: 5', /a\.yaml:2 +issuers +expected/],
+  ])('reports the problems of a configuration that does not say what to copy: %s', async (line, told) => {
+    const file = configFiles({ 'a.yaml': `extends: ${DEMO}\n${line}\n` })('a.yaml')
     const data = await dataFolder()
     const { code, stderr } = await posternOn(file, data, 'backup', join(data, 'copy.sqlite'))
-    expect([code, stderr]).toEqual([2, expect.stringMatching(/a\.yaml:2 +store\.kind +expected one of/)])
+    expect([code, stderr]).toEqual([2, expect.stringMatching(told)])
   })
+
+  it.each(['admin: 5', 'admin: { token: { env: MISSING } }', 'actions: 5'])(
+    'copies the store beside other problems of the configuration: %s',
+    async (line) => {
+      const file = configFiles({ 'a.yaml': `extends: ${DEMO}\n${line}\n` })('a.yaml')
+      const data = await dataFolder()
+      await (await openStore(PATIENT_STORE, data, systemClock)).close()
+      const copy = join(data, 'copy.sqlite')
+      const { code, stderr } = await posternOn(file, data, 'backup', copy)
+      expect([code, stderr]).toEqual([0, ''])
+      expect(existsSync(copy)).toBe(true)
+    },
+  )
 
   it('refuses a command line without a file, with exit code 2', async () => {
     expect((await postern(await dataFolder(), 'backup')).code).toBe(2)

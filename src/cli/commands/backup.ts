@@ -32,12 +32,18 @@ function copy({ data, trail, file, json }: Copy, terminal: Terminal): number {
   return EXIT.done
 }
 
+/** The sections that say what is copied, and how that is recorded. Other problems of the file stop no copy. */
+const NEEDED: ReadonlySet<unknown> = new Set(['store', 'data', 'audit', 'issuers'])
+
 /** `postern backup FILE [--config FILE]`: copies the store, also while it is in use. */
 export const backupCommand = commandOf(BACKUP, {
   '': ({ positionals: [file = ''], values }, terminal) => {
     const path = configurationFile(values.config, terminal)
     const { configuration, problems } = SETTINGS.read(path, terminal.env)
-    if (configuration?.store === undefined) {
+    const isUnread = problems.list.some(
+      ({ path: [key], severity }) => severity === 'error' && NEEDED.has(key),
+    )
+    if (configuration === undefined || isUnread) {
       writeReport(path, problems, terminal)
       return EXIT.refused
     }
