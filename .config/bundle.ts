@@ -3,10 +3,9 @@
  * of the processor time of the sources, and it holds less memory: there are fewer modules, no comments, and one byte a
  * character.
  *
- * - Every program is at the place of its source: `src/state/audit/write/audit-thread.ts` becomes
- *   `dist/state/audit/write/audit-thread.js`. What
- *   several of them use is in `dist/parts`. What is imported by `import()` is a part too, and read when it is needed. The
- *   threads that each service starts are one file each.
+ * - Every program is at the place of its source: `src/state/stores/sqlite/sqlite-thread.ts` becomes
+ *   `dist/state/stores/sqlite/sqlite-thread.js`. What several of them use is in `dist/parts`. What is imported by `import()` is a
+ *   part too, and read when it is needed. The threads that each service starts are one file each.
  * - In every module `import.meta.url` is what it would be at the place of its source. So it finds the files beside its source,
  *   the other programs, package.json and the demo.
  * - Lines are not joined and names are kept. Maps of the lines lie beside, for stacks: src/operate/watch/stack-lines.ts reads them.
@@ -38,11 +37,18 @@ export const ENTRIES: readonly string[] = [
   ],
 ]
 
+/** Leaves out the files of an extension that was deleted. */
+const present = (places: readonly string[]): readonly string[] =>
+  places.filter((place) => existsSync(join(SRC, `${place}.ts`)))
+
 /**
  * Programs of threads that each service starts. Each is one file: to find its modules takes a thread longer than to run them.
  * The other threads share the parts, since the package would grow by a tenth.
  */
-const WHOLE: readonly string[] = ['state/audit/write/audit-thread', 'state/stores/sqlite/sqlite-thread']
+const WHOLE: readonly string[] = present([
+  'extensions/audit/write/audit-thread',
+  'state/stores/sqlite/sqlite-thread',
+])
 
 /**
  * Modules that tests of attacks play against without a service, by their place. One program offers them all, since each
@@ -146,8 +152,7 @@ const offers: Plugin = {
   resolveId: (id) => (id === OFFERS ? id : undefined),
   load: (id) =>
     id === OFFERS
-      ? // Those of an extension that was deleted are not there.
-        OFFERED.filter((place) => existsSync(join(SRC, `${place}.ts`)))
+      ? present(OFFERED)
           .map(
             (place) => `export * as ${offeredName(place)} from ${JSON.stringify(join(SRC, `${place}.ts`))}`,
           )

@@ -1,7 +1,7 @@
 /**
  * `npm run doors [NAME …]`: whether extensions can be deleted (default: each of them, then all together). In a copy of the repository
  * it deletes the folder, the line and the tests, those of other folders that use the feature too, and the extension's keys of the top
- * level in `config/`. What is left must have no type error, serve (the smoke tests) and say what is missing (`test/doors`).
+ * level in `config/` and `test/`. What is left must have no type error, serve (the smoke tests) and say what is missing (`test/doors`).
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -94,7 +94,7 @@ async function deleteKeysIn(folder: string, names: readonly string[]): Promise<v
     }
     keys.push(...Object.keys(extension.settings?.keys?.[''] ?? {}))
   }
-  for (const file of globSync('config/**/*.yaml', { cwd: folder })) {
+  for (const file of globSync('{config,test}/**/*.yaml', { cwd: folder })) {
     const text = readFileSync(join(folder, file), 'utf8')
     writeFileSync(join(folder, file), keys.reduce(withoutSection, text))
   }

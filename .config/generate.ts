@@ -2,7 +2,7 @@
  * Writes the files that are generated from the code: the schema for editors, the reference of the configuration, tables
  * in other pages, the dashboard, the binary that checks JSON. With `--check` it writes nothing, and fails if a file would change.
  */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { format, resolveConfig } from 'prettier'
 import { OVERRIDES } from '../src/operate/settings/configuration.ts'
 import { SETTINGS } from '../src/serve/start/settings.ts'
@@ -40,6 +40,9 @@ const environmentTable = (): string =>
     ),
   ].join('\n')
 
+/** The page is missing where its extension was deleted. */
+const AUDIT_PAGE = 'src/extensions/audit/protocol.md'
+
 const GENERATED: readonly Generated[] = [
   {
     file: 'config/schema.json',
@@ -57,7 +60,7 @@ const GENERATED: readonly Generated[] = [
   { file: 'config/reference.md', render: () => referencePage(SETTINGS.schema) },
   { file: 'config/running.md', render: (now) => between(now, 'environment', environmentTable()) },
   {
-    file: 'src/protocol/audit.md',
+    file: AUDIT_PAGE,
     render: (now) => between(now, 'audit events', auditEventTable()),
   },
   {
@@ -79,6 +82,7 @@ function read(file: string): string {
 }
 
 for (const { file, render } of GENERATED) {
+  if (file === AUDIT_PAGE && !existsSync(at(file))) continue
   const now = read(file)
   const next = await format(render(now), { ...style, filepath: file })
   if (next === now) continue

@@ -23,15 +23,15 @@ const LONGEST = [
   ...[
     'operate/both-ways.wire',
     'state/restored-store.attack',
-    'state/audit-redaction.wire',
+    'extensions/audit/redaction.wire',
     'serve/data-group.attack',
     'gateway/many-connections.attack',
-    'state/audit-beginning.wire',
+    'extensions/audit/beginning.wire',
   ],
   ...[
-    'state/audit-service.wire',
+    'extensions/audit/service.wire',
     'identity/stolen-signing-key.attack',
-    'state/audit-displaced.attack',
+    'extensions/audit/displaced.attack',
     'operate/rights-that-shrink-by-configuration.wire',
   ],
   ...[
@@ -39,12 +39,12 @@ const LONGEST = [
     'serve/debugger.attack',
     'cli/where-carried-out',
     'gateway/large-bodies.attack',
-    'state/audit/query-trail',
+    'extensions/audit/query-trail',
   ],
   ...[
     'serve/processes/allocator',
     'state/store-faults.attack',
-    'state/audit/one-writer',
+    'extensions/audit/one-writer',
     'serve/several-workers.wire',
   ],
 ]

@@ -14,6 +14,11 @@ const EXTENSIONS = readdirSync(join(ROOT, 'src/extensions'), { withFileTypes: tr
 /** The list of extensions. */
 const LIST = 'serve/start/extensions.ts'
 
+/** The folders within extensions that exist, the lowest first: an extension may have been deleted. */
+const WITHIN_EXTENSIONS = [['audit/format'], ['audit/queue', 'audit/read'], ['audit/write']]
+  .map((folders) => folders.filter((folder) => existsSync(join(ROOT, 'src/extensions', folder))))
+  .filter((folders) => folders.length > 0)
+
 /**
  * The folders of `src`, the lowest first, and the layers of the folders in each, the lowest first (src/README.md); `.` are a
  * folder's own files. A file imports from its own folder, from a lower layer, and from what stands before.
@@ -29,12 +34,7 @@ const HOUSE: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['contracts/records'],
     ['contracts/processes'],
   ],
-  state: [
-    ['audit/format', 'stores/feed', 'stores/link'],
-    ['audit/queue', 'audit/read', 'stores/sqlite'],
-    ['audit/write'],
-    ['stores'],
-  ],
+  state: [['stores/feed', 'stores/link'], ['stores/sqlite'], ['stores']],
   identity: [
     ['directory/hashing', 'keys/verify'],
     ['directory/records', 'keys/remote', 'keys/signing'],
@@ -64,7 +64,7 @@ const HOUSE: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['hooks'],
     ['.'],
   ],
-  extensions: [EXTENSIONS],
+  extensions: [...WITHIN_EXTENSIONS, EXTENSIONS],
   serve: [['parts', 'processes'], ['start']],
   cli: [['line'], ['engine', 'init'], ['commands'], ['.']],
 }
@@ -150,12 +150,14 @@ describe('architecture', () => {
     )
   })
 
-  it('only the list of extensions imports from one, and one file of it; only start and cli import the list', () => {
+  it('only the list imports from extensions, and one file of each; none imports another; only start and cli import the list', () => {
     const isOfExtension = (file: string): boolean => file.startsWith('extensions/')
+    const extensionOf = (file: string): string | undefined => /^extensions\/([^/]+)\//.exec(file)?.[1]
     const wrong = own.filter((entry) => {
       const [from, to] = [name(entry.file), name(resolve(entry))]
       if (to === LIST) return !/^(?:serve\/start|cli)\//.test(from)
-      return isOfExtension(to) && !isOfExtension(from) && !(from === LIST && to.endsWith('/extension.ts'))
+      if (!isOfExtension(to) || extensionOf(to) === extensionOf(from)) return false
+      return !(from === LIST && to.endsWith('/extension.ts'))
     })
     expect(wrong.map((entry) => `${name(entry.file)} → ${name(resolve(entry))}`)).toEqual([])
     const listed = own.filter(
@@ -172,7 +174,7 @@ describe('architecture', () => {
       const at = (path: string): string => join(ROOT, 'src/extensions', extension, path)
       const loaded = [...read(at('extension.ts')).matchAll(/^(?:import|export) (?!type )[^'=]*'(\.[^']+)'/gm)]
       const light = [
-        ...['./schema.ts', './commands.ts'],
+        ...['./schema.ts', './format/schema.ts', './commands.ts'],
         ...['../../operate/operation/verb.ts', '../../base/kernel/faults.ts'],
       ]
       expect(loaded.map(([, path = '']) => path).filter((path) => !light.includes(path))).toEqual([])

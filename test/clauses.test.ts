@@ -8,7 +8,7 @@ import { sourceFiles } from './support/source-files.ts'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 /** The pages of the protocol, one for each kind of reader, and those of extensions. */
 const PROTOCOL = [
-  ...['README', 'clients', 'services', 'operators', 'audit'].map((page) => `src/protocol/${page}.md`),
+  ...['README', 'clients', 'services', 'operators'].map((page) => `src/protocol/${page}.md`),
   ...globSync('src/extensions/*/protocol.md', { cwd: ROOT }),
 ]
 const EXCUSES = 'src/protocol/README.md'

@@ -9,7 +9,7 @@ import { type CallOptions, CONFIG, JSON_ANSWER, ORDER } from './line/call-option
 import {
   chosenVerb,
   type Command,
-  type CommandTable,
+  type CommandRow,
   configurationFile,
   noVerb,
   orTellTrouble,
@@ -17,7 +17,8 @@ import {
 } from './line/command.ts'
 import { parse } from './line/options.ts'
 
-const tableOf = ({ verbs }: AddedCommand) => ({
+const tableOf = ({ verbs, notes }: AddedCommand) => ({
+  ...(notes && { notes }),
   verbs: Object.fromEntries(
     Object.entries(verbs).map(([name, verb]): [string, AddedVerb] => [
       name,
@@ -27,12 +28,16 @@ const tableOf = ({ verbs }: AddedCommand) => ({
 })
 
 async function partsFor(options: CallOptions, terminal: Terminal): Promise<CommandParts> {
-  const { SETTINGS } = await import('../serve/start/settings.ts')
+  const { SETTINGS, trailOpener } = await import('../serve/start/settings.ts')
   const { hasService } = await import('../serve/parts/data-folder.ts')
+  const { unkeptTrailIn } = await import('./engine/operator-here.ts')
   const { recorded } = await import('./engine/recorded-act.ts')
   return {
     terminal,
     hasService,
+    unkeptTrail: unkeptTrailIn,
+    stores: SETTINGS.added.stores,
+    rehost: async (store, configuration) => (await trailOpener?.())?.rehost(store, configuration),
     recorded: (configuration, act, work) => recorded({ configuration, options, terminal }, act, work),
     read: () => {
       const file = configurationFile(options.config, terminal)
@@ -56,22 +61,18 @@ const commandOf = (added: AddedCommand): Command => ({
   },
 })
 
-/** A row of the list of all commands. */
-interface AddedRow {
-  readonly summary: string
-  readonly table: () => Promise<CommandTable>
-  readonly work: () => Promise<Command>
-}
-
 /** In the order of the extensions. */
-export const ADDED_COMMANDS: Readonly<Record<string, AddedRow>> = Object.fromEntries(
-  EXTENSIONS.flatMap(({ commands = {} }) =>
-    Object.entries(commands).map(([name, added]): [string, AddedRow] => [
+export const ADDED_COMMANDS: Readonly<Record<string, CommandRow>> = Object.fromEntries(
+  EXTENSIONS.flatMap(({ commands = {}, operations }) =>
+    Object.entries(commands).map(([name, added]): [string, CommandRow] => [
       name,
       {
         summary: added.summary,
+        after: added.after,
         table: () => Promise.resolve(tableOf(added)),
         work: () => Promise.resolve(commandOf(added)),
+        ...(operations && { operations }),
+        ...(added.order && { verbs: added.order }),
       },
     ]),
   ),

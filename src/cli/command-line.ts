@@ -3,15 +3,8 @@ import { didYouMean } from '../base/config/problem-text.ts'
 import type { Terminal } from '../operate/operation/terminal.ts'
 import { EXIT, UsageError } from '../operate/operation/verb.ts'
 import { VERSION } from '../serve/parts/version.ts'
-import {
-  allCommands,
-  commandGroups,
-  type CommandRow,
-  findCommand,
-  RETIRED,
-  tableOfCommand,
-} from './command-list.ts'
-import { chosenVerb, DEFAULT_FILE, printing } from './line/command.ts'
+import { allCommands, commandGroups, findCommand, RETIRED, tableOfCommand } from './command-list.ts'
+import { chosenVerb, type CommandRow, DEFAULT_FILE, printing } from './line/command.ts'
 import { loadCommand } from './commands.ts'
 import { columnOf, commandHelp, entriesText, usageLine, verbHelp } from './line/help-text.ts'
 

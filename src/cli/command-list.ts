@@ -3,26 +3,8 @@
  * loaded by `commands.ts`.
  */
 import type { NounName } from '../identity/directory/editors/record-kind.ts'
-import type { AdminOperation } from '../operate/operation/operation.ts'
 import { tableOf } from './operations.ts'
-import type { Command, CommandTable } from './line/command.ts'
-
-export interface CommandRow {
-  /** For the list of all commands. */
-  readonly summary: string
-  /** The operations that its verbs are of: those of a file of `operate/`. Imported only when they are used. */
-  readonly operations?: () => Promise<readonly AdminOperation[]>
-  /** Its verbs that are none of an operation, and their options: one of line/tables.ts, or of init/table.ts. Imported only when it is used. */
-  readonly table?: () => Promise<CommandTable>
-  /** Its verbs as its help lists them. Default: those of operations first. */
-  readonly verbs?: readonly string[]
-  /** Paragraphs about all verbs of operations. */
-  readonly notes?: readonly string[]
-  /** Whether extensions add verbs to it. */
-  readonly takesVerbs?: true
-  /** Does the verbs that are none of an operation. Absent: `commands.ts` says what does. */
-  readonly work?: () => Promise<Command>
-}
+import type { CommandRow, CommandTable } from './line/command.ts'
 
 type Rows = Readonly<Record<string, CommandRow>>
 
@@ -174,15 +156,6 @@ const KEEPING = {
     summary: 'Copy the store to a new file, also while it is in use',
     table: async () => (await import('./line/tables.ts')).BACKUP,
   },
-  audit: {
-    summary: 'The audit trail: prove it, and ask it who changed what',
-    operations: async () => {
-      const { AUDIT_OPERATIONS, REDACT } = await import('../operate/trail/audit.ts')
-      return [...AUDIT_OPERATIONS, REDACT]
-    },
-    table: async () => (await import('./line/tables.ts')).AUDIT,
-    verbs: ['find', 'show', 'open', 'verify', 'redact', 'hash', 'key'],
-  },
   'admin-token': {
     summary: 'Make the token of a named operator',
     table: async () => (await import('./line/tables.ts')).ADMIN_TOKEN,
@@ -205,6 +178,21 @@ async function addedRows(): Promise<Rows> {
   return Object.fromEntries(rows)
 }
 
+/**
+ * Adds each row behind the command that its `after` names. It replaces the core's row of its name.
+ *
+ * @throws TypeError if there is no command of that name: help and completion would not have the row
+ */
+function withAdded(own: Rows, added: Rows): Rows {
+  for (const [name, { after }] of Object.entries(added))
+    if (after !== undefined && !Object.hasOwn(own, after))
+      throw new TypeError(`${name} is to stand behind a command that is not there: ${after}`)
+  const behind = (place: string | undefined): readonly (readonly [string, CommandRow])[] =>
+    Object.entries(added).filter(([, { after }]) => after === place)
+  const others = Object.entries(own).filter(([name]) => !Object.hasOwn(added, name))
+  return Object.fromEntries([...behind(undefined), ...others.flatMap((row) => [row, ...behind(row[0])])])
+}
+
 /** The commands by group, in the order of the help. */
 export async function commandGroups(): Promise<Readonly<Record<string, Rows>>> {
   const added = await addedRows()
@@ -213,8 +201,7 @@ export async function commandGroups(): Promise<Readonly<Record<string, Rows>>> {
     'Who has access': ACCESS,
     'Clients, users and places': DIRECTORY,
     'A running service': SERVICE,
-    // The first `added` sets the order of the names, the last one the rows.
-    'Keys, store, operators and audit trail': { ...added, ...KEEPING, ...added },
+    'Keys, store, operators and audit trail': withAdded(KEEPING, added),
   }
 }
 

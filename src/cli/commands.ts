@@ -1,6 +1,6 @@
 /** The code of the commands, each imported only when it is used, so that one starts without loading the others. */
-import { type CommandRow, type NameWithTable, tableOfCommand } from './command-list.ts'
-import type { Command } from './line/command.ts'
+import { type NameWithTable, tableOfCommand } from './command-list.ts'
+import type { Command, CommandRow } from './line/command.ts'
 import { commandOfOperations } from './operations.ts'
 
 /** Commands whose verbs are not operations. */
@@ -13,7 +13,6 @@ const LOADS: Readonly<Record<NameWithTable, () => Promise<Command>>> = {
   access: async () => (await import('./commands/access.ts')).accessCommand,
   keys: async () => (await import('./commands/keys.ts')).keysCommand,
   backup: async () => (await import('./commands/backup.ts')).backupCommand,
-  audit: async () => (await import('./commands/audit.ts')).auditCommand,
   'admin-token': async () => (await import('./commands/secrets.ts')).adminTokenCommand,
 }
 

@@ -1,5 +1,4 @@
 /** The table of the admin API's routes, and the OpenAPI 3.1 document that is made from it. */
-import { AUDIT_OPERATIONS, REDACT } from './trail/audit.ts'
 import { RECORD_COMMAND } from './trail/commands.ts'
 import { IF_MATCH } from './operation/conditions.ts'
 import { CONFIGURATION_OPERATIONS, RELOAD } from './service/configuration.ts'
@@ -259,8 +258,12 @@ export function describeAdminApi(routes: readonly AdminOperation[], version: str
   }
 }
 
-/** All routes, including the one for the OpenAPI document. `version` is that of the service, `kinds` are those of its records. */
-export function adminRoutes(version: string, kinds: RecordKinds): readonly AdminOperation[] {
+/** All routes, including the one for the OpenAPI document. `version` is that of the service, `kinds` are those of its records, `added` those of extensions. */
+export function adminRoutes(
+  version: string,
+  kinds: RecordKinds,
+  added: readonly AdminOperation[],
+): readonly AdminOperation[] {
   const routes: AdminOperation[] = [
     ...MAINTENANCE_OPERATIONS,
     RELOAD,
@@ -275,8 +278,7 @@ export function adminRoutes(version: string, kinds: RecordKinds): readonly Admin
     ...TEST_TOKEN_OPERATIONS,
     ...EXPLAIN_OPERATIONS,
     ...recordOperations(Object.values(kinds)),
-    ...AUDIT_OPERATIONS,
-    REDACT,
+    ...added,
     RECORD_COMMAND,
   ]
   routes.push({

@@ -1,8 +1,6 @@
-import { writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { openAuditKeys } from '../../src/state/audit/format/keys.ts'
 import { Hasher } from '../../src/identity/directory/hashing/hasher.ts'
 import { runVerb } from '../support/command-line.ts'
 import { dataFolder } from '../support/data-folder.ts'
@@ -71,20 +69,4 @@ describe('C11.6 --json', () => {
       expect(stderr).toBe(`postern: ${error}\n`)
     },
   )
-
-  it('prints the records of the trail as one list, also where there are none', async () => {
-    const data = await dataFolder()
-    const { publicPem } = await openAuditKeys(join(data, 'audit'))
-    expect((await answer(data, 'audit key')).value).toEqual({ publicKey: publicPem })
-    await writeFile(join(data, 'body.json'), '{}')
-    expect((await answer(data, `audit hash ${join(data, 'body.json')}`)).value).toMatchObject({
-      hash: expect.stringMatching(/^[\w-]{43}$/),
-    })
-    await answer(data, 'business add PIEDPIPER --name Pied')
-    await answer(data, 'business add HOOLI --name Hooli')
-    const events = async (line: string) =>
-      ((await answer(data, line)).value as unknown as readonly { event: string }[]).map(({ event }) => event)
-    expect(await events('audit find --event business.added')).toEqual(['business.added', 'business.added'])
-    expect(await events('audit find --event client.removed')).toEqual([])
-  })
 })

@@ -1,9 +1,12 @@
 /** What is missing fails closed (`npm run doors`, which says what was deleted). */
 import { existsSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { decodeJwt } from 'jose'
 import { expect, it, onTestFinished } from 'vitest'
+import { administered } from '../support/administered.ts'
+import { CREATE, JSON_BODY, NEW_FUND } from '../support/audited-calls.ts'
 import { authorizeUrl, logInThrough } from '../support/audited-people.ts'
 import { runVerb } from '../support/command-line.ts'
 import { attackUpstream, bytesOf } from '../support/attacked.ts'
@@ -15,8 +18,10 @@ import { INTROSPECTION, startIssuerServer } from '../support/issuer-server.ts'
 import { DEMO } from '../support/spawn-postern.ts'
 import { postForm } from '../support/oauth.ts'
 import { sendRaw } from '../support/raw-http.ts'
+import { bearer, send } from '../support/requests.ts'
 import { postern, startPostern } from '../support/start-postern.ts'
 import { at, withStream } from '../support/streaming.ts'
+import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
 
 const without = (process.env['POSTERN_WITHOUT'] ?? '').split(' ').filter((name) => name !== '')
 
@@ -43,6 +48,45 @@ const MISSING: Readonly<Record<string, () => Promise<void>>> = {
     ])
     expect(await call('opaque')).toBe(401)
     expect(issuer.asked(INTROSPECTION)).toEqual([])
+  },
+  async audit() {
+    const file = configFiles({ 'a.yaml': `extends: ${DEMO}\naudit: { retention: 30d }\n` })('a.yaml')
+    const { code, stderr } = await runVerb(['check', file])
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/a\.yaml:2 +audit +is not a known key/)])
+    expect((await runVerb(['check', DEMO])).stderr).toMatch(
+      / audit +is off: .* — the extension `audit` is not there/,
+    )
+    expect(await runVerb(['audit', 'verify'])).toMatchObject({
+      ...{ code: 2, stderr: expect.stringContaining('there is no command "audit"') },
+    })
+    // Nothing is recorded: neither a call that changes something nor an act of a command.
+    const data = await dataFolder()
+    const { service, call, command } = await administered({ data, keeps: 'store' })
+    const { access_token: token } = await issueToken(service, { scope: ALL_AT_ACME })
+    const headers = { ...bearer(token), ...JSON_BODY }
+    expect((await send(service, { method: 'POST', target: CREATE, headers, body: NEW_FUND })).status).toBe(
+      200,
+    )
+    expect([(await call('GET', '/audit')).status, (await call('POST', '/audit/verify')).status]).toEqual([
+      404, 404,
+    ])
+    const act = { event: 'store.backed_up', outcome: 'success' }
+    expect(await call('POST', '/audit/commands', { body: act })).toMatchObject({ status: 409 })
+    const copied = await command(['backup', join(await dataFolder(), 'copy')])
+    expect([copied.code, copied.stdout]).toEqual([0, expect.stringContaining('No audit trail is kept')])
+    expect(await (await fetch(`${service.adminUrl}/metrics`)).text()).not.toMatch(/^postern_audit_/m)
+    await service.close()
+    // A trail that is there, of which nothing more would be in: neither a service nor a command uses its data folder.
+    await writeFile(join(data, 'trail-folder'), `${join(data, 'unmounted')}\n`)
+    const told =
+      /has an audit trail \(.*\), and this Postern has no extension that keeps one\. Add the extension `audit`, or/
+    await expect(startPostern({ data, keeps: 'store' })).rejects.toThrow(told)
+    for (const args of [
+      ['client', 'list'],
+      ['backup', join(data, 'copy')],
+    ])
+      expect(await command(args)).toMatchObject({ code: 1, stderr: expect.stringMatching(told) })
+    expect(existsSync(join(data, 'copy'))).toBe(false)
   },
   async developers() {
     const file = configFiles({ 'a.yaml': `extends: ${DEMO}\ndevelopers: on\n` })('a.yaml')

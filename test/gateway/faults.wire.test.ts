@@ -242,7 +242,7 @@ const RAISED: Readonly<Record<FaultCode, Scenario | string>> = {
     () => impatient,
   ),
   upstream_unavailable: status(503),
-  audit_unavailable: 'test/state/audit.wire.test.ts',
+  audit_unavailable: 'test/extensions/audit/trail.wire.test.ts',
   upstream_token_unavailable: 'test/gateway/upstream-tokens.wire.test.ts',
   upstream_broken: status(500),
   upstream_forbade: status(403),

@@ -14,6 +14,7 @@ import { bearer } from '../support/requests.ts'
 import { DEMO } from '../support/spawn-postern.ts'
 import { postern, type StartedPostern } from '../support/start-postern.ts'
 import { issueToken } from '../support/tokens.ts'
+import { addedOperations } from '../../src/serve/start/settings.ts'
 
 type Role = (typeof ROLES)[number]
 const TOKENS = Object.fromEntries(ROLES.map((role) => [role, newSecret()])) as Record<Role, string>
@@ -103,7 +104,9 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
   describe: [{ told: [] }],
 }
 
-const ROUTES = adminRoutes('1', RECORD_KINDS).filter(({ needs }) => needs !== 'administer')
+const ROUTES = adminRoutes('1', RECORD_KINDS, await addedOperations()).filter(
+  ({ needs }) => needs !== 'administer',
+)
 
 async function ask(
   { adminUrl }: StartedPostern,

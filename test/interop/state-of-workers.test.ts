@@ -1,24 +1,13 @@
 /** What the metrics tell of a service of two processes: each has parts of its own, and may end at any moment. */
-import { rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
-import { configFiles } from '../support/config-files.ts'
-import { seriesOf } from '../support/metrics.ts'
+import { describe, expect, it } from 'vitest'
+import { becomes, seriesOf, valueOf } from '../support/metrics.ts'
 import { postForm } from '../support/oauth.ts'
-import { ROOT, spawnPostern, WITHOUT_WAITS } from '../support/spawn-postern.ts'
 import { answerJson, startUpstream } from '../support/start-upstream.ts'
-import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
-import { poolConfig, startPool, UPSTREAM_WORLD, type StartedPool } from '../support/worker-pool.ts'
+import { issueToken } from '../support/tokens.ts'
+import { poolConfig, startPool, type StartedPool } from '../support/worker-pool.ts'
 
-const PATIENCE = { timeout: 30_000 }
 const LONG = 180_000
 const FUNDS = answerJson({ FundSummaries: [], TotalCount: 0 })
-
-const valueOf = async (of: { readonly adminUrl: string }, series: string): Promise<number | undefined> =>
-  (await seriesOf(of)).get(`postern_${series}`)
-
-const becomes = (of: { readonly adminUrl: string }, series: string, value: number): Promise<unknown> =>
-  expect.poll(() => valueOf(of, series), PATIENCE).toBe(value)
 
 /** Uses one refresh token twice. */
 async function replay(pool: StartedPool): Promise<void> {
@@ -73,30 +62,6 @@ describe('C11.1 the state of two workers', { timeout: LONG }, () => {
     expect(await valueOf(pool, 'configuration_last_reload_successful')).toBe(1)
     expect(await loaded()).toBeGreaterThan(first)
     expect(await valueOf(pool, 'maintenance_on_since_timestamp_seconds{scope="area"}')).toBeGreaterThan(first)
-  })
-
-  it('C12.1.2 C11.1 shows that a trail cannot be written, what is refused for it, and that it is well again', async () => {
-    const upstream = await startUpstream(FUNDS)
-    const at = configFiles({
-      'postern.yaml': `extends: ${UPSTREAM_WORLD}\nworkers: 2\n${WITHOUT_WAITS}\nbackends: { funds: { kind: http, target: ${upstream.url} } }`,
-    })
-    const node = ['--require', join(ROOT, 'test/support/troubled-audit.ts')]
-    const service = await spawnPostern({ config: at('postern.yaml'), node })
-    onTestFinished(async () => {
-      await service.stop()
-    })
-    await issueToken(service, { scope: ALL_AT_ACME })
-    await becomes(service, 'audit_writable', 1)
-    expect(await valueOf(service, 'audit_refused_total')).toBe(0)
-    const trouble = join(service.data, 'audit.trouble')
-    writeFileSync(trouble, 'read-only')
-    const params = { grant_type: 'password', username: 'alice', password: 'alice-password', scope: 'openid' }
-    expect((await postForm(service, '/connect/token', { params })).status).toBe(503)
-    await expect.poll(() => valueOf(service, 'audit_refused_total'), PATIENCE).toBeGreaterThan(0)
-    await becomes(service, 'audit_writable', 0)
-    rmSync(trouble)
-    await becomes(service, 'audit_writable', 1)
-    expect((await postForm(service, '/connect/token', { params })).status).toBe(200)
   })
 
   it('C4.5 a client has one rate at all workers together', async () => {

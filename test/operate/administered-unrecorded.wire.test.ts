@@ -10,7 +10,7 @@ const PASSWORD = 'a-long-enough-password'
 
 /** A service with a record of each noun in its store, whose trail has a disk that can be made read-only. */
 async function withRecords() {
-  const node = ['--require', join(ROOT, 'test/support/troubled-audit.ts')]
+  const node = ['--require', join(ROOT, 'test/extensions/audit/support/troubled-audit.ts')]
   const service = await spawnPostern({ node, config: DEMO })
   onTestFinished(async () => {
     await service.stop()

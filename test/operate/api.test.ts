@@ -18,7 +18,7 @@ import { MemoryStore } from '../../src/state/stores/sqlite/memory.ts'
 import { keepEvents } from '../support/listener.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { lint } from '../support/openapi.ts'
-import { SETTINGS } from '../../src/serve/start/settings.ts'
+import { addedOperations, SETTINGS } from '../../src/serve/start/settings.ts'
 
 const TOKEN = 'a-token-of-some-length'
 
@@ -84,7 +84,7 @@ async function startApi(overrides: Partial<ServiceContext> = {}) {
     restart: () => Promise.resolve({ outcome: 'refused', problems: ['one process serves'] }),
     ...overrides,
   }
-  const routes = adminRoutes('1.2.3', RECORD_KINDS)
+  const routes = adminRoutes('1.2.3', RECORD_KINDS, await addedOperations())
   const admin = await startAdminListener({
     config: { listen: '127.0.0.1:0', tokens: [] },
     operators: new Operators(TOKEN, [], clock),

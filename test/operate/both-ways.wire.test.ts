@@ -21,10 +21,13 @@ import { shellWords } from '../support/shell-words.ts'
 import { type AdminChange, expectDone, type Holder } from '../support/shrinking-rights.ts'
 import { ROOT, WITHOUT_WAITS } from '../support/spawn-postern.ts'
 import { answerJson, startUpstream } from '../support/start-upstream.ts'
+import { addedOperations } from '../../src/serve/start/settings.ts'
 
 const EVERY: readonly Row[] = [...ROWS, ...FURTHER]
 
-const SHARED = adminRoutes('0.0.0', RECORD_KINDS).filter(({ runs }) => runs === 'service or here')
+const SHARED = adminRoutes('0.0.0', RECORD_KINDS, await addedOperations()).filter(
+  ({ runs }) => runs === 'service or here',
+)
 const operationOf = ({ id }: Row): AdminOperation => {
   const found = SHARED.find(({ operationId }) => operationId === id)
   if (found === undefined) throw new Error(`there is no operation ${id}`)

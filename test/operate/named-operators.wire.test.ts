@@ -12,6 +12,7 @@ import { recordsOf } from '../support/audit-files.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { shared } from '../support/shared.ts'
 import { postern, type StartedPostern } from '../support/start-postern.ts'
+import { addedOperations } from '../../src/serve/start/settings.ts'
 
 type Role = (typeof ROLES)[number]
 const TOKENS = Object.fromEntries(ROLES.map((role) => [role, newSecret()])) as Record<Role, string>
@@ -52,7 +53,7 @@ describe('C12.2.4 named operators', () => {
   it('may use the routes that their role has the right to, and no other; who is refused is recorded', async () => {
     const service = await serve()
     let refused = 0
-    for (const route of adminRoutes('1', RECORD_KINDS)) {
+    for (const route of adminRoutes('1', RECORD_KINDS, await addedOperations())) {
       expect((await ask(service, undefined, route)).status).toBe(401)
       expect((await ask(service, newSecret(), route)).status).toBe(401)
       expect([401, 403]).not.toContain((await ask(service, ownTokenOf(service), route)).status)
@@ -84,8 +85,10 @@ describe('C12.2.4 named operators', () => {
     })
   })
 
-  it('with the right to view see status, maintenance and the description; no person, no explanation, no trail', () => {
-    const open = adminRoutes('1', RECORD_KINDS).filter(({ needs }) => needs === 'view')
+  it('with the right to view see status, maintenance and the description; no person, no explanation, no trail', async () => {
+    const open = adminRoutes('1', RECORD_KINDS, await addedOperations()).filter(
+      ({ needs }) => needs === 'view',
+    )
     expect(open.map(({ method, path }) => `${method} ${path}`).sort()).toEqual([
       'GET /maintenance',
       'GET /openapi.json',
@@ -93,9 +96,11 @@ describe('C12.2.4 named operators', () => {
     ])
   })
 
-  it('need the right to administer for what tells of people or changes what they may: of every kind', () => {
+  it('need the right to administer for what tells of people or changes what they may: of every kind', async () => {
     const personal = /^\/(sessions|families|consents|audit\/redact|keys\/rotate)/
-    const routes = adminRoutes('1', RECORD_KINDS).filter(({ path }) => personal.test(path))
+    const routes = adminRoutes('1', RECORD_KINDS, await addedOperations()).filter(({ path }) =>
+      personal.test(path),
+    )
     expect(routes).toHaveLength(8)
     for (const { needs, operationId } of routes)
       expect([operationId, needs]).toEqual([operationId, 'administer'])

@@ -18,6 +18,7 @@ import {
 import { ROOT } from '../support/spawn-postern.ts'
 import { answerJson, startUpstream, type Upstream } from '../support/start-upstream.ts'
 import { SETTINGS } from '../support/settings.ts'
+import { withAudit } from '../support/with-audit.ts'
 
 /** Hashes of `acme-books-secret` and of `alice-password`; the latter takes no time, as that of test/support/demo.yaml. */
 const SECRET = 'sha256:LrS2csIIenKerBXhR_QzSOAnV-FAjLrko9uDiwaZEYQ'
@@ -201,11 +202,8 @@ describe('C6.3.6 another configuration', { timeout: 300_000 }, () => {
       operatedHere({
         data,
         environment: { UPSTREAM_URL: upstream.url, POSTERN_PORT: String(port) },
-        change: (served) => ({
-          ...served,
-          audit: { ...served.audit, enabled: false },
-          directory: directoryOf(changesFor(when)),
-        }),
+        change: (served) =>
+          withAudit({ ...served, directory: directoryOf(changesFor(when)) }, { enabled: false }),
       })
     const first = await start('before', 0)
     const holders = await begin(first)

@@ -1,4 +1,4 @@
-/** What the metrics tell of the parts beside the calls: store, keys, certificates, maintenance, replays, audit trail. */
+/** What the metrics tell of the parts next to the calls: store, keys, certificates, maintenance, replays. */
 import { X509Certificate } from 'node:crypto'
 import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,20 +11,14 @@ import { withFunds } from '../support/changed-funds.ts'
 import { auditedPeople } from '../support/audited-people.ts'
 import { certificateFolder, makeCertificate } from '../support/certificates.ts'
 import { dataFolder } from '../support/data-folder.ts'
-import { seriesOf } from '../support/metrics.ts'
+import { becomes, seriesOf, valueOf } from '../support/metrics.ts'
 import { movableClock } from '../support/movable-clock.ts'
-import { postern, type StartedPostern } from '../support/start-postern.ts'
+import { postern } from '../support/start-postern.ts'
 import { issueToken } from '../support/tokens.ts'
 
 const NOW = Date.UTC(2026, 0, 15)
 const DAY = 86_400
 const PATIENCE = { timeout: 30_000 }
-
-const valueOf = async (of: StartedPostern, series: string): Promise<number | undefined> =>
-  (await seriesOf(of)).get(`postern_${series}`)
-
-const becomes = (of: StartedPostern, series: string, value: number): Promise<unknown> =>
-  expect.poll(() => valueOf(of, series), PATIENCE).toBe(value)
 
 const inFile = (loaded: Configuration): Configuration => ({
   ...loaded,
@@ -207,45 +201,6 @@ describe('C11.1 maintenance', () => {
     await service.worker?.prepare(service.configuration)
     await service.worker?.commit()
     expect(await valueOf(service, since('backend'))).toBe(NOW / 1000)
-  })
-})
-
-describe('C11.1 the audit trail', () => {
-  const withAnchors =
-    (anchors: Configuration['audit']['anchors']) =>
-    (loaded: Configuration): Configuration => ({ ...loaded, audit: { ...loaded.audit, anchors } })
-
-  it('C11.1 its records are counted by group, its syncs are measured, its end is signed and anchored', async () => {
-    const clock = movableClock(NOW)
-    const service = await postern({ clock, keeps: 'trail' })
-    await issueToken(service, { scope: 'openid' })
-    expect(await valueOf(service, 'audit_records_total{group="tokens"}')).toBe(1)
-    await expect
-      .poll(() => valueOf(service, 'audit_sync_duration_seconds_count'), PATIENCE)
-      .toBeGreaterThan(0)
-    await becomes(service, 'audit_checkpoint_timestamp_seconds', NOW / 1000)
-    await becomes(service, 'audit_anchored_timestamp_seconds', NOW / 1000)
-    expect(await valueOf(service, 'audit_writable')).toBe(1)
-    expect(await valueOf(service, 'audit_open_intents')).toBe(0)
-    expect(await valueOf(service, 'audit_abandoned_intents')).toBe(0)
-  })
-
-  it('C11.1 an anchor that cannot be written is counted, and the time of anchoring stays', async () => {
-    const file = join(await dataFolder(), 'none', 'anchors')
-    const service = await postern({ keeps: 'trail', change: withAnchors([{ file }]) })
-    await issueToken(service, { scope: 'openid' })
-    await becomes(service, 'audit_anchor_failures_total', 1)
-    expect(await valueOf(service, 'audit_anchored_timestamp_seconds')).toBe(0)
-  })
-
-  it('C11.1 without anchors there is no time of anchoring, and without a trail nothing at all', async () => {
-    const [bare, none] = await Promise.all([
-      postern({ keeps: 'trail', change: withAnchors([]) }),
-      postern({ keeps: 'nothing' }),
-    ])
-    expect(await valueOf(bare, 'audit_anchored_timestamp_seconds')).toBeUndefined()
-    const names = [...(await seriesOf(none)).keys()]
-    expect(names.filter((name) => name.startsWith('postern_audit_'))).toEqual([])
   })
 })
 

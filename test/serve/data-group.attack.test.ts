@@ -12,6 +12,7 @@ import { dataFolder } from '../support/data-folder.ts'
 import { needing } from '../support/machine.ts'
 import { DEMO, spawnPostern, type SpawnedPostern, type SpawnOptions } from '../support/spawn-postern.ts'
 import { startPostern } from '../support/start-postern.ts'
+import { withAudit } from '../support/with-audit.ts'
 
 /** T7: private files that a Kubernetes `fsGroup` has opened to the group of the volume. */
 
@@ -234,11 +235,8 @@ describe('T7 a data folder that others could change', () => {
         await chmod(folder, 0o2777)
       }
       const more = `audit: { folder: ${trail}, timeout: 20s }`
-      const change = ({ audit, ...rest }: Configuration): Configuration => ({
-        ...rest,
-        dataGroup: 'own',
-        audit: { ...audit, folder: trail },
-      })
+      const change = (loaded: Configuration): Configuration =>
+        withAudit({ ...loaded, dataGroup: 'own' }, { folder: trail })
       await (await startPostern({ data, change })).close()
       for (const folder of [data, trail])
         for await (const path of below(folder)) await chown(path, SERVICE, SERVICE)

@@ -188,7 +188,7 @@ describe('C11.5.1 changes of places by another process', () => {
       ...{ UPSTREAM_URL: 'http://127.0.0.1:9', POSTERN_DATA: service.data },
     })
     const state = await openState(configuration!, {
-      measures: openMeasures(configuration!),
+      measures: openMeasures(configuration!, false),
       ...STATE_PARTS,
       ...{ clock: systemClock, recorder: new RelayRecorder(), audit: NO_TRAIL },
     })

@@ -1,6 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { OpenTrail } from '../../src/state/audit/write/trail.ts'
 import type { StartedPostern } from './start-postern.ts'
 
 /** A record of the trail, as its line says, with its personal values put back. */
@@ -24,11 +23,17 @@ const linesOf = (path: string): readonly unknown[] =>
 /** A service; without its `world`, what its thread has not written yet is not found. */
 type Recorded = Pick<StartedPostern, 'data'> & { readonly world?: Pick<StartedPostern['world'], 'audit'> }
 
+/** The trail of this process, as its extension opens it. */
+interface OpenTrail {
+  flush(): void
+  readonly state: { readonly queue: number; readonly writable: boolean }
+}
+
 /** Blocks until the thread of the trail has written what this process has recorded so far. */
 function awaitWritten({ world }: Recorded): void {
   const { audit } = world ?? {}
   if (audit === undefined || !('state' in audit)) return
-  const trail = audit as OpenTrail
+  const trail = audit as object as OpenTrail
   trail.flush()
   const cell = new Int32Array(new SharedArrayBuffer(4))
   while (trail.state.queue > 0 && trail.state.writable) Atomics.wait(cell, 0, 0, 1)

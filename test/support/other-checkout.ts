@@ -10,7 +10,9 @@ const BEFORE: Readonly<Record<string, string>> = {
   'serve/start/service.ts': 'start/service.ts',
   'operate/settings/configuration.ts': 'settings/configuration.ts',
   'base/kernel/clock.ts': 'kernel/clock.ts',
-  'state/audit/write/writing-trail.ts': 'state/audit/write/trail.ts',
+  'extensions/audit/write/sent-trail.ts': 'state/audit/write/sent-trail.ts',
+  'extensions/audit/write/trail.ts': 'state/audit/write/trail.ts',
+  'extensions/audit/write/writing-trail.ts': 'state/audit/write/writing-trail.ts',
 }
 
 /** The module of a checkout. @param file below `src`, as in this checkout */

@@ -16,6 +16,7 @@ import { readOnce } from './read-once.ts'
 import { giveKey } from './ready-key.ts'
 import { anewForEachTest, atEnd } from './shared.ts'
 import { SETTINGS } from '../../src/serve/start/settings.ts'
+import { withAudit } from './with-audit.ts'
 
 export interface StartOptions {
   /** File name in config/. */
@@ -116,24 +117,19 @@ export async function startPostern(options: StartOptions = {}): Promise<StartedP
  * Nobody balances load over it, and its clients have had their answers when it is closed. It sheds no load and gives its
  * store and its trail time: a machine that is busy with other tests holds both up, and a clock that a test moves by days looks like that.
  */
-function withoutWaits({ server, load, store, audit, ...rest }: Configuration): Configuration {
+function withoutWaits({ server, load, store, ...rest }: Configuration): Configuration {
   const timeouts = { ...server.timeouts, lameDuck: 0, silence: 0 }
   const shedding = { ...load.shedding, delay: 0 }
   const patient = store.kind === 'sqlite' ? { ...store, deadline: 10_000 } : store
-  return {
-    ...rest,
-    server: { ...server, timeouts },
-    load: { ...load, shedding },
-    store: patient,
-    audit: { ...audit, timeout: 20_000 },
-  }
+  const changed = { ...rest, server: { ...server, timeouts }, load: { ...load, shedding }, store: patient }
+  return withAudit(changed, { timeout: 20_000 })
 }
 
-const keeping = (configuration: Configuration, keeps: StartOptions['keeps']): Configuration => ({
-  ...configuration,
-  ...((keeps === 'nothing' || keeps === 'trail') && { store: { kind: 'memory' } }),
-  ...((keeps === 'nothing' || keeps === 'store') && { audit: { ...configuration.audit, enabled: false } }),
-})
+function keeping(configuration: Configuration, keeps: StartOptions['keeps']): Configuration {
+  const isForgetful = keeps === 'nothing' || keeps === 'trail'
+  const changed: Configuration = isForgetful ? { ...configuration, store: { kind: 'memory' } } : configuration
+  return keeps === 'nothing' || keeps === 'store' ? withAudit(changed, { enabled: false }) : changed
+}
 
 /** For `change`: a store that is given up as soon as by default. */
 export const hurried = (configuration: Configuration): Configuration => ({

@@ -48,7 +48,7 @@ export interface MemberFacts {
   readonly takesAway?: 'less' | 'more' | { readonly to: unknown }
   /** Set for a hash, which no answer shows and no edit takes: says how it is changed instead. */
   readonly hidden?: string
-  /** Personal data or secrets: the audit trail names what changed, and not how. */
+  /** Personal data or secrets: records name what changed, and not how. */
   readonly personal?: true
   /** It never changes. */
   readonly fixed?: true

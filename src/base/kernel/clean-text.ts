@@ -1,4 +1,4 @@
-/** Keeps credentials and control characters out of lines of JSON, those of the log and of the audit trail, and out of names. */
+/** Keeps credentials and control characters out of lines of JSON, those of the log and of the trail, and out of names. */
 
 export const REDACTED = '[redacted]'
 

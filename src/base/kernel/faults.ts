@@ -7,7 +7,7 @@ export interface FaultFacts {
   readonly cause?: unknown
   /** For the log only. */
   readonly detail?: string
-  /** Whether a record of the audit trail is only late: it may be written yet. For operators. */
+  /** Whether a record of the trail is only late: it may be written yet. For operators. */
   readonly late?: boolean
   /** Public: which field and why. Shown only if the row's status is 400, or the row `explains`. Must hold no secret and no address. */
   readonly say?: string

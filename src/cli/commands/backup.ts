@@ -1,5 +1,4 @@
 import { resolve } from 'node:path'
-import { planAudit } from '../../state/audit/format/schema.ts'
 import { printJson, type Terminal } from '../../operate/operation/terminal.ts'
 import { EXIT } from '../../operate/operation/verb.ts'
 import { backUpSqlite } from '../../state/stores/read-store.ts'
@@ -8,7 +7,7 @@ import { StoreError } from '../../state/stores/link/store-error.ts'
 import { commandOf, configurationFile, orTellTrouble, writeReport } from '../line/command.ts'
 import { recorded } from '../engine/recorded-act.ts'
 import { BACKUP } from '../line/tables.ts'
-import { SETTINGS } from '../../serve/start/settings.ts'
+import { SETTINGS, trailFolderOf } from '../../serve/start/settings.ts'
 
 /** A copy: from the data folder to a new file. */
 interface Copy {
@@ -55,8 +54,8 @@ export const backupCommand = commandOf(BACKUP, {
     const act = { event: 'store.backed_up', file: resolve(file) } as const
     const order = { configuration, options: values, terminal, opensData: true }
     const { data } = configuration
-    const plan = planAudit(configuration)
-    const trail = plan && resolve(plan.folder)
+    const folder = trailFolderOf(configuration)
+    const trail = folder && resolve(folder)
     const work = (): number => copy({ data, trail, file, json: values.json === true }, terminal)
     return recorded(order, act, () => orTellTrouble([StoreError], work, terminal))
   },

@@ -9,7 +9,7 @@ import { takeBackFromGroup } from '../../serve/parts/data-folder.ts'
 import { type Running, startPostern } from '../../serve/start/service.ts'
 import { commandOf, configurationFile, writeReport } from '../line/command.ts'
 import { SERVE } from '../line/tables.ts'
-import { SETTINGS } from '../../serve/start/settings.ts'
+import { SETTINGS, trailFolderOf } from '../../serve/start/settings.ts'
 import { checkConfiguration, loadConfiguration } from '../../operate/settings/check-configuration.ts'
 
 /** Whether an operator can correct it (a port in use, a folder without permission). Then no stack is shown. */
@@ -72,11 +72,11 @@ function handleSignals({ context }: Running): () => void {
 
 /** Withdraws the rights of the group of the data folder, and of a trail that lies elsewhere, if `dataGroup` says so. */
 async function takeBack(configuration: Configuration, { stderr }: Terminal): Promise<void> {
-  const { data, dataGroup, audit } = configuration
-  if (dataGroup !== 'own') return
-  const ofData = isSidecar(configuration) ? [] : await takeBackFromGroup(data)
-  const { enabled = true, folder } = audit
-  const ofTrail = enabled && folder !== undefined ? await takeBackFromGroup(folder) : []
+  if (configuration.dataGroup !== 'own') return
+  const ofData = isSidecar(configuration) ? [] : await takeBackFromGroup(configuration.data)
+  const folder = trailFolderOf(configuration)
+  // Nothing is left for it where the trail is in the data folder.
+  const ofTrail = folder === undefined ? [] : await takeBackFromGroup(folder)
   const taken = [...ofData, ...ofTrail]
   if (taken.length > 0)
     stderr.write(`postern: withdrew the rights of the group to ${taken.join(', ')} (dataGroup: own)\n`)

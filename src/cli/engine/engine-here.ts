@@ -1,7 +1,6 @@
 /** Operations in this process, as the service would carry them out: the same checks, the same handlers, the same records. */
 import { ConfigurationError } from '../../base/config/problems.ts'
 import type { Readable } from 'node:stream'
-import { planAudit } from '../../state/audit/format/schema.ts'
 import type { JsonValue } from '../../base/http/body/json.ts'
 import { Fault } from '../../base/kernel/faults.ts'
 import type { OperationContext } from '../../operate/operation/context.ts'
@@ -11,6 +10,7 @@ import { requireRight, performerOf } from '../../operate/operation/perform.ts'
 import { LINES, linesOf } from '../../operate/operation/remote.ts'
 import type { Terminal } from '../../operate/operation/terminal.ts'
 import type { Configuration } from '../../operate/settings/configuration.ts'
+import { trailFolderOf } from '../../serve/start/settings.ts'
 import { OperatedHere, type TrailHere } from '../../serve/start/operate-here.ts'
 import { StoreError } from '../../state/stores/link/store-error.ts'
 import { writeReport } from '../line/command.ts'
@@ -35,7 +35,7 @@ export interface HerePurpose {
 
 /** The trail of a command, under the lock that it has. Where none is kept, the lock is that of the data folder. */
 function trailOf({ configuration, lock }: HerePurpose): TrailHere {
-  const isKept = planAudit(configuration) !== undefined
+  const isKept = trailFolderOf(configuration) !== undefined
   if (lock === undefined) return 'none'
   if ('unrecorded' in lock) return { unopened: lock.unrecorded }
   return isKept ? lock : 'none'

@@ -2,7 +2,7 @@
  * Where the operations of a command are carried out: by the service that runs, or by the same handlers in this process.
  * operate/README.md says which commands have the choice.
  */
-import type { TrailLock } from '../../state/audit/write/lock.ts'
+import type { TrailLock } from '../../operate/trail/lock.ts'
 import { OperationError } from '../../operate/operation/errors.ts'
 import type { AdminOperation, OperationAnswer, OperationInput } from '../../operate/operation/operation.ts'
 import { type AdminAccess, LINES, linesOf, sendTo } from '../../operate/operation/remote.ts'

@@ -1,7 +1,6 @@
 /** Finds the service of a configuration or of a data folder; where none runs, this process does its work (C12.1.7). */
 import { setTimeout as wait } from 'node:timers/promises'
-import { type Announced, tryLock } from '../../state/audit/write/lock.ts'
-import { planAudit } from '../../state/audit/format/schema.ts'
+import { type Announced, tryLock } from '../../operate/trail/lock.ts'
 import { Problems } from '../../base/config/problems.ts'
 import { systemClock } from '../../base/kernel/clock.ts'
 import { localUrl } from '../../base/kernel/listen-address.ts'
@@ -14,6 +13,7 @@ import {
   readAdminToken,
   trailOf,
 } from '../../operate/trail/announcement.ts'
+import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import { OperationError } from '../../operate/operation/errors.ts'
 import type { SharedOperation } from '../../operate/operation/operation.ts'
 import type { Terminal, WaitClock } from '../../operate/operation/terminal.ts'
@@ -21,8 +21,8 @@ import { type Configuration, readDataFolder } from '../../operate/settings/confi
 import { type CallOptions, ownToken } from '../line/call-options.ts'
 import { configurationFile, writeReport } from '../line/command.ts'
 import { type Engine, type LockHere, NothingDone, type CommandPurpose, remoteEngine } from './engine.ts'
-import { refuseOtherUser } from './operator-here.ts'
-import { SETTINGS } from '../../serve/start/settings.ts'
+import { refuseOtherUser, refuseUnkeptTrail } from './operator-here.ts'
+import { SETTINGS, trailFolderOf } from '../../serve/start/settings.ts'
 
 /** Milliseconds to wait for another command, or for a service that starts or ends. */
 const PATIENCE = 10_000
@@ -61,11 +61,11 @@ function readGround({ config, data }: CallOptions, terminal: Terminal): Ground {
   const isKnown = (section: string): boolean =>
     !problems.list.some(({ path, severity }) => severity === 'error' && path[0] === section)
   const folder = configuration && isKnown('data') ? configuration.data : readDataFolder(file, terminal.env)
-  const plan =
+  const trail =
     configuration && folder !== undefined && isKnown('audit') && isKnown('issuers')
-      ? planAudit({ ...configuration, data: folder })
+      ? trailFolderOf({ ...configuration, data: folder })
       : undefined
-  return { file, configuration, problems, data: folder, trail: plan?.folder }
+  return { file, configuration, problems, data: folder, trail }
 }
 
 /** Only what says where the service is must be free of problems: maintenance must work while the file is being edited. */
@@ -143,7 +143,7 @@ export function findEngineOf(
     configuration,
     problems: new Problems(),
     data,
-    trail: planAudit(configuration)?.folder,
+    trail: trailFolderOf(configuration),
   }
   return findShared(purpose, ground, { own: ownToken(options, terminal), given: undefined })
 }
@@ -208,6 +208,7 @@ async function findShared(purpose: Shared, ground: Ground, given: Given): Promis
         `${ground.file ?? ''}: ${unfit}`,
       )
     refuseOtherUser(configuration.data)
+    if (!isSidecar(configuration)) refuseUnkeptTrail(configuration.data)
     if (!writes(operation)) return openHere(purpose, read, given, undefined)
     const lock = lockOf(ground, configuration)
     if (lock !== undefined) return openHere(purpose, read, given, lock === 'none' ? undefined : lock)

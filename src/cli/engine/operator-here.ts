@@ -9,6 +9,8 @@ import { type AuthenticatedOperator, Operators, unknownOperator } from '../../op
 import { readAdminToken } from '../../operate/trail/announcement.ts'
 import { ADMIN } from '../../operate/settings/admin.ts'
 import type { Configuration } from '../../operate/settings/configuration.ts'
+import { unkeptTrail } from '../../serve/parts/data-folder.ts'
+import { trailOpener } from '../../serve/start/settings.ts'
 import { systemOperatorName } from '../line/call-options.ts'
 
 /** Everything that files allow, the user of the operating system may do. */
@@ -61,4 +63,14 @@ export function refuseOtherUser(data: string): void {
   throw new OperationError(
     `${data} belongs to the user ${name}, and what another one makes there could not be used by the service: run this as that user (sudo -u ${name} postern …)`,
   )
+}
+
+/** Why a data folder must not be used: it has a trail, and no extension keeps one. Undefined if it may be. */
+export const unkeptTrailIn = (data: string): string | undefined =>
+  trailOpener === undefined ? unkeptTrail(data) : undefined
+
+/** Throws OperationError for a data folder that must not be used. */
+export function refuseUnkeptTrail(data: string): void {
+  const unkept = unkeptTrailIn(data)
+  if (unkept !== undefined) throw new OperationError(unkept)
 }

@@ -1,15 +1,15 @@
 /** Records of what commands do by themselves, with the service up or down (C12.1.7). */
-import { planAudit } from '../../state/audit/format/schema.ts'
 import type { AuditEntry } from '../../base/contracts/records/audit.ts'
 import { messageOf } from '../../base/kernel/thrown.ts'
 import { AdminError, OperationError } from '../../operate/operation/errors.ts'
 import { expiredOperator, hasRight, refusedOperator } from '../../operate/operation/operators.ts'
 import { type CommandAct, RECORD_COMMAND } from '../../operate/trail/commands.ts'
+import { trailFolderOf } from '../../serve/start/settings.ts'
 import type { Terminal } from '../../operate/operation/terminal.ts'
 import { EXIT } from '../../operate/operation/verb.ts'
 import type { Configuration } from '../../operate/settings/configuration.ts'
 import { type CallOptions, checkedReason, operatorName, ownToken } from '../line/call-options.ts'
-import { operatorHere, refuseOtherUser } from './operator-here.ts'
+import { operatorHere, refuseOtherUser, refuseUnkeptTrail } from './operator-here.ts'
 
 export interface RecordedOrder {
   readonly configuration: Configuration
@@ -39,9 +39,10 @@ export async function recorded(
   const { data } = configuration
   const reason = checkedReason(options)
   const own = ownToken(options, terminal)
-  const isKept = planAudit(configuration) !== undefined
+  const isKept = trailFolderOf(configuration) !== undefined
   try {
     if (isKept || opensData) refuseOtherUser(data)
+    refuseUnkeptTrail(data)
     const { operator, expired } = await operatorHere(configuration, own)
     if (expired) throw expiredOperator(operator)
     if (!hasRight(operator.role, 'administer')) throw refusedOperator(operator, 'administer')

@@ -6,6 +6,7 @@ import { didYouMean } from '../../base/config/problem-text.ts'
 import { type Problems, reportText } from '../../base/config/problems.ts'
 import type { Environment } from '../../base/config/validate.ts'
 import { hasCode, reasonInWords } from '../../base/kernel/thrown.ts'
+import type { AdminOperation } from '../../operate/operation/operation.ts'
 import { countOf, type Terminal } from '../../operate/operation/terminal.ts'
 import { EXIT, type Given, UsageError, type Verb } from '../../operate/operation/verb.ts'
 import { parse } from './options.ts'
@@ -36,6 +37,26 @@ const adviceWithoutFile = (): string =>
 /** A command: `args` are the arguments after its name. The promise gives the exit code. */
 export interface Command {
   readonly run: (args: readonly string[], terminal: Terminal) => Promise<number>
+}
+
+/** A command, as the list of all commands has it. */
+export interface CommandRow {
+  /** For the list of all commands. */
+  readonly summary: string
+  /** The operations that its verbs are of: those of a file of `operate/`. Imported only when they are used. */
+  readonly operations?: () => Promise<readonly AdminOperation[]>
+  /** Its verbs that are none of an operation, and their options: one of line/tables.ts, or of init/table.ts. Imported only when it is used. */
+  readonly table?: () => Promise<CommandTable>
+  /** Its verbs as its help lists them. Default: those of operations first. */
+  readonly verbs?: readonly string[]
+  /** Paragraphs about all verbs of operations. */
+  readonly notes?: readonly string[]
+  /** The command behind which the list has it, if an extension adds it. Default: it is the first of the last group. */
+  readonly after?: string | undefined
+  /** Whether extensions add verbs to it. */
+  readonly takesVerbs?: true
+  /** Does the verbs that are none of an operation. Absent: `commands.ts` says what does. */
+  readonly work?: () => Promise<Command>
 }
 
 /**

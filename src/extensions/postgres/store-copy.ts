@@ -1,6 +1,6 @@
 /** `postern store copy`: from the store of one machine to one that several nodes share. */
 import { dirname, join, resolve } from 'node:path'
-import { type PlacedNode, rehostBeginnings } from '../../state/audit/format/beginning.ts'
+import type { Configuration } from '../../operate/settings/configuration.ts'
 import { resealValues } from '../../identity/directory/records/values.ts'
 import { FolderKeys } from '../../identity/keys/signing/folder-keys.ts'
 import { KeyError } from '../../base/kernel/key-error.ts'
@@ -30,7 +30,7 @@ interface Copy {
   readonly keys: string
   readonly to: PostgresSection
   /** The configuration of `to`. */
-  readonly node: PlacedNode
+  readonly node: Configuration
   readonly json: boolean
 }
 
@@ -48,12 +48,14 @@ export const copyIntoShared: AddedVerb['work'] = ({ values }, parts) => {
 /** Rejects with StoreError or KeyError if it cannot be done. */
 async function copy(
   { file, keys: folder, to, node, json }: Copy,
-  { terminal, hasService }: CommandParts,
+  { terminal, hasService, unkeptTrail, rehost }: CommandParts,
 ): Promise<number> {
   if (hasService(dirname(file)))
     throw new StoreError(
       `A service uses ${dirname(file)}: stop it, else the copy lacks what it goes on to write.`,
     )
+  const unkept = unkeptTrail(dirname(file))
+  if (unkept !== undefined) throw new StoreError(unkept)
   const keys = new FolderKeys(folder)
   await requireKeys(keys)
   const seals = new Seals(to.seal)
@@ -68,7 +70,7 @@ async function copy(
       const place = new SealedKeys(store, seals)
       const copied = await copyKeys(keys, place)
       sealed = [...copied, ...(await resealValues(store, keys, place)).sealed]
-      await rehostBeginnings(store, node)
+      await rehost(store, node)
     },
   }).finally(() => bar.clear())
   if (json) printJson({ from: file, to: storeLocation(to), records, changes, sealed }, terminal)

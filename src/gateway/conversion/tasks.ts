@@ -168,7 +168,7 @@ interface RequestTask {
   readonly making?: string
 }
 
-/** Reads parts of a client's body for the audit trail (C12.2.2). The result is JSON: their texts, by name. */
+/** Reads parts of a client's body for its record (C12.2.2). The result is JSON: their texts, by name. */
 interface KeptTask {
   readonly kind: 'kept'
   readonly bytes: Uint8Array

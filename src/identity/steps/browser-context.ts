@@ -74,7 +74,7 @@ export const strangerOf = (exchange: Exchange, { cookie }: StepDependencies): Br
   return browserWith(sent ?? newSecret(), sent === undefined, undefined)
 }
 
-/** For log and audit trail: the user who is logged in there has proven who they are. */
+/** For log and trail: the user who is logged in there has proven who they are. */
 export function noteUser(attempt: Attempt, { login }: BrowserContext): void {
   if (login !== undefined) Object.assign(attempt, { subject: login.user.subject, proven: 'user' })
 }

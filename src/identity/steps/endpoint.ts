@@ -33,7 +33,7 @@ export interface Arrived {
   readonly asOf: number
 }
 
-/** Facts for log and audit trail (C12), also of a refused call. Steps write them and do not read them. */
+/** Facts for log and trail (C12), also of a refused call. Steps write them and do not read them. */
 export interface Attempt {
   grant: string
   /** Named, not proven, unless `proven` says so. So is `subject`. */

@@ -2,7 +2,9 @@
 import type { Terminal } from '../operation/terminal.ts'
 import type { Verb } from '../operation/verb.ts'
 import type { Configuration } from '../settings/configuration.ts'
+import type { SharedStoreKinds } from '../settings/shared-stores.ts'
 import type { CommandAct } from '../trail/commands.ts'
+import type { TrailOpener } from './kept-trail.ts'
 
 /** The parts that the command line gives to the work of a verb. */
 export interface CommandParts {
@@ -15,8 +17,14 @@ export interface CommandParts {
     act: CommandAct,
     work: () => Promise<number>,
   ) => Promise<number>
+  /** As `TrailOpener.rehost`. Does nothing without an extension that keeps a trail. */
+  readonly rehost: TrailOpener['rehost']
+  /** The kinds of stores that nodes share. */
+  readonly stores: SharedStoreKinds
   /** Whether a service uses a data folder. */
   readonly hasService: (data: string) => boolean
+  /** Why a data folder must not be used: it has a trail, and no extension keeps one. Undefined if it may be. */
+  readonly unkeptTrail: (data: string) => string | undefined
 }
 
 /** The options and arguments of a command line. */
@@ -37,4 +45,10 @@ export interface AddedCommand {
   readonly summary: string
   /** By the word behind the command's name. The one under `''` is meant if no verb is named. */
   readonly verbs: Readonly<Record<string, AddedVerb>>
+  /** Paragraphs about all its verbs. */
+  readonly notes?: readonly string[]
+  /** The command of the core behind which the list has it. Default: it is the first of the last group. */
+  readonly after?: string
+  /** The words behind its name as its help lists them. Default: those of the extension's operations first. */
+  readonly order?: readonly string[]
 }

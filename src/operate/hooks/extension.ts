@@ -7,6 +7,8 @@ import type { AddedCounter } from '../watch/metrics/families.ts'
 import type { Configuration } from '../settings/configuration.ts'
 import type { AddedSettings } from '../settings/settings.ts'
 import type { AddedCommand } from './added-command.ts'
+import type { AdminOperation } from '../operation/operation.ts'
+import type { TrailOpener } from './kept-trail.ts'
 import type { FirstConfigurationSource } from './first-configuration.ts'
 import type { OpenSecurityProfile } from './security-profile.ts'
 
@@ -26,6 +28,10 @@ export type EndpointsOfApi = (api: PublishedApi) => MakeEndpoints
 export interface Extension {
   /** A source of the configuration that `postern init` writes (C10). */
   readonly firstConfiguration?: FirstConfigurationSource
+  /** Keeps the trail (C12). One extension has it at most; the same one has `settings.trail`. */
+  readonly trail?: () => Promise<TrailOpener>
+  /** Operations of the admin API. Those with command lines are verbs of its own commands too. */
+  readonly operations?: () => Promise<readonly AdminOperation[]>
   /** Commands, by name. */
   readonly commands?: Readonly<Record<string, AddedCommand>>
   /** Keys of the configuration. */

@@ -1,8 +1,7 @@
 /** The parts of a service that the handlers of operations use. */
 import type { Operator } from '../../base/contracts/records/audited-change.ts'
-import type { Redacted, RedactionParts } from '../../state/audit/read/read-trail.ts'
 import type { Environment } from '../../base/config/validate.ts'
-import type { TrailReader } from '../../base/contracts/records/audit-query.ts'
+import type { RecordedErasure, Redacted, TrailReader } from '../../base/contracts/records/audit-query.ts'
 import type { AuditEntry, AuditTrail } from '../../base/contracts/records/audit.ts'
 import type { Recorder } from '../../base/contracts/records/recorder.ts'
 import type { Doubted, Store } from '../../base/contracts/records/store.ts'
@@ -109,5 +108,5 @@ export type RestartOutcome =
 /** The owner of the trail, which erases personal values of it. */
 export interface TrailEraser {
   /** Rejects as `recorded` does, and with Fault `audit_unavailable` if the segment cannot be ended: nothing is erased then. */
-  redact(subject: string, recorded: RedactionParts['recorded']): Promise<Redacted>
+  redact(subject: string, recorded: RecordedErasure): Promise<Redacted>
 }

@@ -3,7 +3,6 @@
  * service: commands need nothing of what it reads.
  */
 import { stat } from 'node:fs/promises'
-import { planAudit } from '../../state/audit/format/schema.ts'
 import { everyMark } from '../../identity/directory/records/marks.ts'
 import { type ListedKey, listKeys } from '../../identity/keys/signing/listed-keys.ts'
 import { instantText } from '../../base/kernel/units.ts'
@@ -167,7 +166,7 @@ const auditOf = (kept: boolean, { one }: Gauges): Status['audit'] => ({
 
 /** Reads everything once. Never rejects because a part of the service is down: that is what it reports. */
 export async function statusOf(service: ServiceContext): Promise<Status> {
-  const { version, startedAt, clock, maintenance } = service
+  const { version, startedAt, clock, maintenance, audit } = service
   const configuration = service.configuration()
   const { store, data } = configuration
   const sidecar = isSidecar(configuration)
@@ -214,7 +213,7 @@ export async function statusOf(service: ServiceContext): Promise<Status> {
     maintenance: maintenance.list().map(switchOf(now)),
     reportOnly: reportOnlyAreas(configuration),
     disabled: sidecar ? [] : await marksOf(service.store).catch(() => undefined),
-    audit: auditOf(planAudit(configuration) !== undefined, gauges),
+    audit: auditOf(audit.on, gauges),
   }
   return { troubles: findTroubles(status, now, keys === undefined && !sidecar), ...status }
 }

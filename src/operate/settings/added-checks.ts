@@ -4,6 +4,7 @@ import type { AddedBackends } from '../../gateway/backends/kinds.ts'
 import type { Directory } from '../../identity/directory/records/compile.ts'
 import type { ClientForm } from '../../identity/directory/records/schema.ts'
 import type { Configuration } from './configuration.ts'
+import type { TrailSettings } from './trail-settings.ts'
 import type { SharedStoreKinds } from './shared-stores.ts'
 
 /** @typeParam Section sections of the top level; an extension has its own too */
@@ -20,6 +21,7 @@ export interface Shared {
   readonly unreadable: ReadonlySet<unknown>
   readonly addedBackends: AddedBackends
   readonly addedStores: SharedStoreKinds
+  readonly trail: TrailSettings | undefined
   /** The compiled directory; the first call reports its problems. */
   readonly directory: () => Promise<Directory>
 }
@@ -33,6 +35,8 @@ export interface AddedChecks {
   /** Checks open backends of these kinds. */
   readonly backends: AddedBackends
   readonly clientForm: ClientForm
+  /** Where the trail is kept (C12). Undefined without an extension that keeps it; one does at most. */
+  readonly trail: TrailSettings | undefined
   /** The kinds of stores that several nodes share. */
   readonly stores: SharedStoreKinds
 }

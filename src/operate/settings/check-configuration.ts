@@ -1,5 +1,4 @@
 /** Checks beyond the schema: each folder's own check, run on every section that could be read. */
-import { compileAudit } from '../../state/audit/format/schema.ts'
 import type { AddedBackends } from '../../gateway/backends/kinds.ts'
 import { compileBackends } from '../../gateway/backends/open.ts'
 import { Problems } from '../../base/config/problems.ts'
@@ -59,16 +58,11 @@ const NO_SIGNER: Signer = { sign: () => Promise.reject(new Fault('internal')) }
 const catalogueOf = ({ scopes }: Configuration) => compileScopes(scopes, new Problems())
 
 /** Checks of one section or two. They are cheap and open nothing. */
-const SECTION_CHECKS: readonly ConfigurationCheck[] = [
+const SECTION_CHECKS: readonly ConfigurationCheck<string>[] = [
   { needs: ['server'], run: ({ server }, problems) => compileServer(server, problems) },
   { needs: ['server', 'admin'], run: checkListeners },
   { needs: ['admin'], run: ({ admin }, problems) => compileAdmin(admin, problems) },
   { needs: ['identity'], run: ({ identity }, problems) => compileIdentity(identity, problems) },
-  {
-    needs: ['audit'],
-    whole: ['issuers'],
-    run: (configuration, problems) => compileAudit(configuration.audit, isSidecar(configuration), problems),
-  },
   { needs: ['keys'], run: ({ keys }, problems) => compileKeys(keys, problems) },
   {
     needs: ['issuers', 'scopes'],
@@ -107,11 +101,7 @@ const SECTION_CHECKS: readonly ConfigurationCheck[] = [
   { needs: ['areas', 'backends', 'actions'], run: warnOfReportOnly },
   { needs: ['areas', 'backends', 'actions'], run: warnOfUncheckedCredentials },
   { needs: ['areas', 'backends', 'actions'], run: warnOfUnknownBusiness },
-  {
-    needs: ['audit', 'data'],
-    whole: ['issuers', 'actions'],
-    run: (all, problems, { addedBackends }) => warnOfUnrecordedChanges(all, addedBackends.upgrade, problems),
-  },
+  { needs: ['audit', 'data'], whole: ['issuers', 'actions'], run: warnOfUnrecordedChanges },
   { needs: ['backends'], run: warnOfUnverifiedUpstreams },
   {
     needs: ['backends', 'store'],
@@ -210,13 +200,13 @@ function sharedBy(
   { configuration, unreadable }: ReadablePart,
   problems: Problems,
   environment: Environment,
-  { backends: addedBackends, clientForm, stores: addedStores }: AddedChecks,
+  { backends: addedBackends, clientForm, stores: addedStores, trail }: AddedChecks,
 ): Shared {
   let compiled: Promise<Directory> | undefined
   const reading = { environment, clientForm }
   const compile = () =>
     compileDirectory(configuration.directory, catalogueOf(configuration), problems, reading)
-  return { unreadable, addedBackends, addedStores, directory: () => (compiled ??= compile()) }
+  return { unreadable, addedBackends, addedStores, trail, directory: () => (compiled ??= compile()) }
 }
 
 function correctPaths({ list: problems }: Problems, first: number, { pathInFile }: ReadablePart): void {

@@ -1,6 +1,5 @@
 /** The configuration of a deployment: the schema that joins those of the folders, and facts about the whole. */
 import { isDeepStrictEqual } from 'node:util'
-import { auditSchema } from '../../state/audit/format/schema.ts'
 import { backendsSchema } from '../../gateway/backends/schema.ts'
 import { onlyLessens } from '../../base/config/lessens.ts'
 import { loadFile, loadKey } from '../../base/config/load.ts'
@@ -149,7 +148,6 @@ export const configurationSchema = section({
   issuers: issuersSchema,
   load: loadSchema,
   maintenance: maintenanceSchema,
-  audit: auditSchema,
   log: logSchema,
   metrics: metricsSchema,
 })
@@ -218,16 +216,7 @@ export const onlyTakesAway = (before: Configuration, after: Configuration): bool
   onlyLessens(viewOf(configurationSchema), before, after)
 
 /** Sections that are read at the start only. */
-const FIXED: readonly (keyof Configuration)[] = [
-  'server',
-  'admin',
-  'data',
-  'dataGroup',
-  'store',
-  'workers',
-  'keys',
-  'audit',
-]
+const FIXED: readonly string[] = ['server', 'admin', 'data', 'dataGroup', 'store', 'workers', 'keys', 'audit']
 
 /** Exceptions: settings of these sections, with everything below them, that a reload does change. */
 const LIVE = [
@@ -258,7 +247,8 @@ export const changedSettings = (before: Configuration, after: Configuration): re
 
 /** The settings that differ and need a restart, by key path. */
 export function fixedChanges(before: Configuration, after: Configuration): readonly string[] {
-  const changed = FIXED.flatMap((key) => changedPaths(before[key], after[key], [key])).map(pathText)
+  const of = (all: Readonly<Record<string, unknown>>, key: string): unknown => all[key]
+  const changed = FIXED.flatMap((key) => changedPaths(of(before, key), of(after, key), [key])).map(pathText)
   // A sidecar opens other parts than a full service (C11.2). Which issuers a sidecar trusts may change.
   if (isSidecar(before) !== isSidecar(after)) changed.push('issuers')
   return changed.filter((path) => !isLive(path))

@@ -8,7 +8,7 @@ import type { SharedStoreKind } from './shared-stores.ts'
 import { configurationSchema, type ReadConfiguration, readConfiguration } from './configuration.ts'
 
 /** What an extension adds to the configuration. */
-export interface AddedSettings extends Partial<Omit<AddedChecks, 'backends' | 'clientForm' | 'stores'>> {
+export interface AddedSettings extends Partial<Pick<AddedChecks, 'checks' | 'partChecks' | 'trail'>> {
   /**
    * Keys with their schemas, by the section that they are in: its path from the top level (`''`), such as `issuers.*`. The core
    * carries their values unread.
@@ -42,8 +42,13 @@ export interface Settings {
 const schemasOf = (kinds: Readonly<Record<string, { readonly schema: TSchema }>>): TProperties =>
   Object.fromEntries(Object.entries(kinds).map(([kind, { schema }]) => [kind, schema]))
 
-function onlyOne<T>([first, second]: readonly T[]): T | undefined {
-  if (second !== undefined) throw new TypeError('two extensions upgrade connections')
+/** The member of the one extension that has it. Throws TypeError if two have it. */
+function onlyOne<Key extends 'trail' | 'upgrade'>(
+  added: readonly AddedSettings[],
+  key: Key,
+): AddedSettings[Key] {
+  const [first, second] = added.map((each) => each[key]).filter((value) => value !== undefined)
+  if (second !== undefined) throw new TypeError(`two extensions have \`${key}\``)
   return first
 }
 
@@ -63,13 +68,11 @@ export function settingsWith(added: readonly AddedSettings[]): Settings {
   return {
     schema,
     added: {
-      backends: {
-        kinds,
-        upgrade: onlyOne(added.flatMap(({ upgrade }) => (upgrade === undefined ? [] : [upgrade]))),
-      },
+      backends: { kinds, upgrade: onlyOne(added, 'upgrade') },
       checks: added.flatMap(({ checks = [] }) => checks),
       partChecks: added.flatMap(({ partChecks = [] }) => partChecks),
       clientForm: clientFormOf(added),
+      trail: onlyOne(added, 'trail'),
       stores: new Map(added.flatMap(({ stores = {} }) => Object.entries(stores))),
     },
     read: (file, environment) => readConfiguration(schema, file, environment),

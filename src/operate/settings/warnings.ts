@@ -1,4 +1,3 @@
-import { planAudit } from '../../state/audit/format/schema.ts'
 import { namesBusiness, namesSubject } from '../../gateway/backends/forward/schema/named-values.ts'
 import type { AddedUpgrade } from '../../gateway/backends/kinds.ts'
 import { backendUnder } from '../../gateway/backends/schema.ts'
@@ -12,6 +11,7 @@ import type { ActionConfig, OperationConfig } from '../../gateway/actions/schema
 import { isSafe } from '../../base/http/head/head.ts'
 import { isMachine } from '../../identity/grants/grants.ts'
 import type { SharedStoreKinds } from './shared-stores.ts'
+import type { Shared } from './added-checks.ts'
 import { descriptors } from '../../base/files/descriptors.ts'
 import { sectionOf } from './business-values.ts'
 import type { Configuration } from './configuration.ts'
@@ -147,20 +147,23 @@ const wantedOf = (
  */
 export function warnOfUnrecordedChanges(
   configuration: Configuration,
-  upgrade: AddedUpgrade | undefined,
   problems: Problems,
+  { addedBackends, trail }: Pick<Shared, 'addedBackends' | 'trail'>,
 ): void {
   const operations = configuration.actions.flatMap(placedOperations)
   for (const { path, operation } of operations)
     if (operation.audit === 'none') problems.warn([...path, 'audit'], warningOf(operation))
-  const needs = operations.filter((each) => needsRecord(each, upgrade))
-  if (needs.length > 0 && planAudit(configuration) === undefined)
+  const needs = operations.filter((each) => needsRecord(each, addedBackends.upgrade))
+  if (needs.length > 0 && trail?.folderOf(configuration) === undefined)
     problems.warn(
       ['audit'],
       `is off: ${needs.length} operation${needs.length > 1 ? 's' : ''} would leave a record of each call`,
-      isSidecar(configuration) ? 'give it a `folder`' : 'leave out `enabled: false`',
+      trail === undefined ? 'the extension `audit` is not there' : adviceToKeep(configuration),
     )
 }
+
+const adviceToKeep = (configuration: Configuration): string =>
+  isSidecar(configuration) ? 'give it a `folder`' : 'leave out `enabled: false`'
 
 const warningOf = ({ auditReason }: OperationConfig): string =>
   `is none: calls leave no record${auditReason === undefined ? '' : `, since ${JSON.stringify(auditReason)}`}`

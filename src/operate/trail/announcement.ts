@@ -1,20 +1,15 @@
 /**
  * How a command finds the service that runs on a data folder. A service announces its admin listener next to the lock that it
- * holds: the lock of its trail, or, where none is kept, that of its data folder (state/audit/write/lock.ts). An announcement
+ * holds: the lock of its trail, or, where none is kept, that of its data folder (operate/trail/lock.ts). An announcement
  * counts only while the lock is held: otherwise the token would go to any program that listens at the address meanwhile.
  */
 import type { Buffer } from 'node:buffer'
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { mkdir, open } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join, resolve } from 'node:path'
-import {
-  type Announced,
-  type ServiceAnnouncement,
-  runningService,
-  type TrailLock,
-  tryLock,
-} from '../../state/audit/write/lock.ts'
+import { type Announced, type ServiceAnnouncement, runningService, type TrailLock, tryLock } from './lock.ts'
+import { usualTrail } from '../settings/trail-settings.ts'
 import { after as systemAfter } from '../../base/kernel/clock.ts'
 import { isAnothers, userName } from '../../base/files/file-modes.ts'
 import { newSecret } from '../../base/kernel/ids.ts'
@@ -27,9 +22,6 @@ const PRIVATE_FILE = 0o600
 const PRIVATE_FOLDER = 0o700
 /** The time between two attempts to take the lock, in milliseconds. */
 const PERIOD = 1000
-
-/** The folder of the trail, where a configuration names none. */
-const usualTrail = (data: string): string => join(data, 'audit')
 
 /** Says in a data folder where the trail of its service is. Throws the system's error. */
 export function pointToTrail(data: string, trail: string): void {
@@ -48,6 +40,35 @@ function pointedTrail(data: string): string | undefined {
   } catch {
     return undefined
   }
+}
+
+/** Whether anything is there: also a link that leads nowhere, and what may not be looked at. */
+function isThere(path: string): boolean {
+  try {
+    lstatSync(path)
+    return true
+  } catch (thrown) {
+    return !(hasCode(thrown, 'ENOENT') || hasCode(thrown, 'ENOTDIR'))
+  }
+}
+
+function isEmpty(folder: string): boolean {
+  try {
+    return readdirSync(folder).length === 0
+  } catch {
+    return false
+  }
+}
+
+/**
+ * The trail that a data folder has; undefined if it has none. One that cannot be read, and one elsewhere that is not there (its disk is
+ * not mounted), count: a service points to its trail only when that is open.
+ */
+export function trailIn(data: string): string | undefined {
+  const pointer = join(data, POINTER)
+  if (isThere(pointer)) return pointedTrail(data) ?? pointer
+  const usual = usualTrail(data)
+  return isThere(usual) && !isEmpty(usual) ? usual : undefined
 }
 
 /** Where a service keeps its state, as far as it is known. */

@@ -1,7 +1,6 @@
 /** The records of what commands do by themselves, on files or on a shared store (C12.1.7). */
 import { type AuditedChange, byOperator } from '../../base/contracts/records/audited-change.ts'
 import type { AuditEvent } from '../../base/kernel/audit-events.ts'
-import { planAudit } from '../../state/audit/format/schema.ts'
 import {
   type AdminAnswer,
   type AdminRequest,
@@ -82,7 +81,5 @@ export const RECORD_COMMAND: SharedOperation = {
     409: ['No trail is kept', problemsSchema],
   },
   runs: 'service or here',
-  unfit: (configuration) =>
-    planAudit(configuration) === undefined ? 'no audit trail is kept — see `audit.enabled`' : undefined,
   handle: record,
 }

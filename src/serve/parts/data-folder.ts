@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { whoMayReplace } from '../../base/files/file-modes.ts'
 import type { Configuration } from '../../operate/settings/configuration.ts'
+import { trailIn } from '../../operate/trail/announcement.ts'
 import { isBusy } from '../../state/stores/link/store-error.ts'
 import { createOnce } from '../../state/stores/sqlite/store-files.ts'
 
@@ -13,19 +14,40 @@ const PRIVATE_FOLDER = 0o700
 /** Milliseconds to wait for another service that looks at this very moment. */
 const PATIENCE = 1000
 
-/** Others could replace the store, the keys and the token, so the service must not start. The message says what to do. */
+/** The service must not start on this data folder. The message says why, and what to do. */
 class DataFolderError extends Error {
   override readonly name = 'DataFolderError'
 }
 
-/** To be called before anything in the folder is used or made. Throws DataFolderError. */
-export function admitDataFolder({ data, dataGroup }: Pick<Configuration, 'data' | 'dataGroup'>): void {
+/**
+ * To be called before anything in the folder is used or made. Throws DataFolderError.
+ * @param keepsTrails whether an extension keeps trails
+ */
+export function admitDataFolder(
+  { data, dataGroup }: Pick<Configuration, 'data' | 'dataGroup'>,
+  keepsTrails: boolean,
+): void {
+  const unkept = keepsTrails ? undefined : unkeptTrail(data)
+  if (unkept !== undefined) throw new DataFolderError(unkept)
   const found = statSync(data, { throwIfNoEntry: false })
   const others = found && whoMayReplace(data, found, dataGroup)
   if (others !== undefined)
     throw new DataFolderError(
       `Others could replace the keys, the store and the admin token: the data folder, ${data}, ${others}.`,
     )
+}
+
+/**
+ * Why a data folder must not be used where no extension keeps a trail: it has one, and nobody would see that changes leave no record
+ * there. Undefined if it has none. Throws the system's error if the folder of the trail cannot be read.
+ */
+export function unkeptTrail(data: string): string | undefined {
+  const trail = trailIn(data)
+  if (trail === undefined) return undefined
+  return (
+    `The data folder, ${data}, has an audit trail (${trail}), and this Postern has no extension that keeps one. Add the extension ` +
+    '`audit`, or use another data folder.'
+  )
 }
 
 interface DataUse extends Disposable {

@@ -1,10 +1,6 @@
 /** The counts and readings of one process for the metrics, apart from those that belong to a configuration. */
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import type { AbandonedIntents } from '../../state/audit/write/abandoned.ts'
-import { planAudit } from '../../state/audit/format/schema.ts'
-import type { OpenTrail } from '../../state/audit/write/trail.ts'
-import type { SignerState } from '../../state/audit/write/signer.ts'
 import { clientCertificateOf } from '../../gateway/backends/schema.ts'
 import type { LocalLockouts } from '../../identity/guessing/lockouts.ts'
 import type { ConfigurationLoads } from './reload.ts'
@@ -31,13 +27,13 @@ export interface Measures {
 
 /**
  * A sidecar keeps no state that must last, so there are no metrics of its store.
+ * @param keepsTrail whether there are metrics of a trail
  * @param name of this process, whose memory and processor time are shown under it; undefined to show none
  */
-export const openMeasures = (configuration: Configuration, name?: string): Measures => {
+export const openMeasures = (configuration: Configuration, keepsTrail: boolean, name?: string): Measures => {
   const sidecar = isSidecar(configuration)
-  const audit = planAudit(configuration) !== undefined
   const load = name === undefined ? undefined : new ProcessLoad(name)
-  const metrics = compileProcessMetrics(sidecar ? [] : STORE_VERBS, audit, load)
+  const metrics = compileProcessMetrics(sidecar ? [] : STORE_VERBS, keepsTrail, load)
   const gauges = new GaugeSources()
   if (load !== undefined) gauges.add(() => load.readings())
   return { metrics, gauges }
@@ -91,27 +87,6 @@ function validToOf(file: string | undefined): number | undefined {
   } catch {
     return undefined
   }
-}
-
-export const readTrail = ({ state }: Pick<OpenTrail, 'state'>): Readings => [
-  // A record that was not written in time shows a disk that hangs, which fails no attempt.
-  readingOf(FAMILIES.auditWritable, state.writable && state.held === 0),
-  reading(FAMILIES.auditOpenIntents, state.openIntents),
-]
-
-/** Nothing as long as another process signs the trail. */
-export const readAbandoned = (abandoned: Pick<AbandonedIntents, 'number'> | undefined): Readings =>
-  abandoned === undefined ? [] : [reading(FAMILIES.auditAbandonedIntents, abandoned.number)]
-
-/** Nothing as long as another process signs the trail. */
-export function readSigner(state: SignerState | undefined): Readings {
-  if (state === undefined) return []
-  const { signing, signedAt, anchoredAt } = state
-  return [
-    readingOf(FAMILIES.auditWritable, signing),
-    ...(signedAt === undefined ? [] : [reading(FAMILIES.auditCheckpoint, Date.parse(signedAt) / 1000)]),
-    ...(anchoredAt === undefined ? [] : [reading(FAMILIES.auditAnchored, anchoredAt / 1000)]),
-  ]
 }
 
 export const readMaintenance = (records: Pick<MaintenanceRecords, 'closedSince'>): Readings =>

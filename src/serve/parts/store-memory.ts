@@ -1,7 +1,6 @@
 /** The data folder's memory of a store of this machine, so that one that was put back is noticed (C11.7.3). */
 import { readFileSync } from 'node:fs'
-import { planAudit } from '../../state/audit/format/schema.ts'
-import type { AuditQuery, AuditRow } from '../../base/contracts/records/audit-query.ts'
+import type { AuditQuery, AuditRow, TrailReader } from '../../base/contracts/records/audit-query.ts'
 import type { Recorder } from '../../base/contracts/records/recorder.ts'
 import { AUDIT_EVENTS, type AuditEvent } from '../../base/kernel/audit-events.ts'
 import type { Clock } from '../../base/kernel/clock.ts'
@@ -46,6 +45,8 @@ function bootOfMachine(): string | undefined {
 interface Comparing {
   readonly clock: Clock
   readonly recorder: Pick<Recorder, 'note'>
+  /** Absent where no trail is kept. */
+  readonly trail?: Pick<TrailReader, 'query'> | undefined
   readonly boot?: string | undefined
 }
 
@@ -58,7 +59,7 @@ interface Comparing {
  */
 export async function compareWithMemory(
   configuration: Configuration,
-  { clock, recorder, boot = bootOfMachine() }: Comparing,
+  { clock, recorder, trail, boot = bootOfMachine() }: Comparing,
 ): Promise<void> {
   const path = fileOf(configuration)
   const newest = path === undefined ? undefined : newestChangeOf(path)
@@ -69,11 +70,7 @@ export async function compareWithMemory(
     ? Math.max(memory.since, memory.at - LOST_BY_FAILOVER)
     : memory.at + 2 * LOST_BY_FAILOVER
   const isOlder = memory.sequence > newest
-  const later = await laterInTrail(
-    configuration,
-    isOlder ? newest + 1 : Math.max(newest + ACT, ran),
-    recorder,
-  )
+  const later = await laterInTrail(trail, isOlder ? newest + 1 : Math.max(newest + ACT, ran), recorder)
   if (!isOlder && later.length === 0) return
   const doubt = doubtOf(memory, later, clock.now())
   recorder.note('error', 'store.older_than_seen', {
@@ -104,17 +101,15 @@ function changeText({ event, on, time }: AuditRow): string {
 
 /** The acts since a time that have changed something, oldest first. A trail that cannot be read tells nothing. */
 async function laterInTrail(
-  configuration: Configuration,
+  trail: Comparing['trail'],
   from: number,
   recorder: Pick<Recorder, 'note'>,
 ): Promise<readonly AuditRow[]> {
-  const plan = planAudit(configuration)
-  if (plan === undefined) return []
+  if (trail === undefined) return []
   const query: AuditQuery = { events: EVENTS, from, outcome: 'success' }
-  const { queryTrail } = await import('../../state/audit/read/read-trail.ts')
   const rows: AuditRow[] = []
   try {
-    for await (const step of queryTrail({ folders: [plan.folder], query }))
+    for await (const step of trail.query({ query }))
       if (step.kind === 'rows') rows.push(...step.lines.map((line) => JSON.parse(line) as AuditRow))
   } catch (cause) {
     recorder.note('warn', 'store.trail_not_compared', { cause })
@@ -122,7 +117,7 @@ async function laterInTrail(
   return rows
 }
 
-interface Remembering extends Comparing {
+interface Remembering extends Omit<Comparing, 'trail'> {
   readonly feed: Pick<ChangeFeed, 'seen' | 'settled'>
   readonly opened: AsyncDisposableStack
 }

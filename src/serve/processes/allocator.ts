@@ -25,7 +25,7 @@ export const HEAP_SETTINGS = '--max-semi-space-size=16'
 
 /**
  * V8 collects what an idle thread holds after 8 s. When a thread ends, V8 leaves its pages to another one, which gives them
- * back when it next runs; the thread of the audit trail may sleep for long. After a load of large conversions 200 MB stayed
+ * back when it next runs; the thread of the trail may sleep for long. After a load of large conversions 200 MB stayed
  * for 15 s.
  */
 export const COLLECTION = [

@@ -18,7 +18,6 @@ import { readingAt } from '../../state/stores/feed/feed-changes.ts'
 import { type Condition, conditionOfPool, mergeConditions } from '../../base/kernel/health.ts'
 import { WorkerRequestError } from '../../base/contracts/processes/open-requests.ts'
 import { SharedPorts } from './shared-ports.ts'
-import { STDIO } from './stdio.ts'
 import type { WorkerHandle } from './worker-handle.ts'
 import {
   ContentsChanged,
@@ -42,6 +41,8 @@ const ATTEMPTS = 2
 const QUIET_TURNS = 3
 /** A bound, because a frozen worker never accepts what it is offered. */
 const LONGEST_HANDOVER_MS = 2000
+/** The descriptors of a worker process, in their order: those of the supervisor, its messages, its records, their progress. */
+const STDIO: ('inherit' | 'ipc' | 'pipe')[] = ['inherit', 'inherit', 'inherit', 'ipc', 'pipe', 'pipe']
 
 interface Prepared<C> {
   readonly configuration: C

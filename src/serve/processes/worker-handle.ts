@@ -7,8 +7,11 @@ import {
   type RunningTime,
   WorkerRequestError,
 } from '../../base/contracts/processes/open-requests.ts'
-import type { TakenWay } from '../../state/audit/queue/taken-records.ts'
-import { PROGRESS_DESCRIPTOR, RECORDS_DESCRIPTOR } from './stdio.ts'
+import {
+  PROGRESS_DESCRIPTOR,
+  type RecordedWay,
+  RECORDS_DESCRIPTOR,
+} from '../../base/contracts/processes/recorded-way.ts'
 import { AttemptCoordinator } from './shared-attempts.ts'
 import { OfferedConnections } from './shared-ports.ts'
 import type { WorkerMessages } from '../../base/contracts/processes/worker-pool.ts'
@@ -80,8 +83,8 @@ export class WorkerHandle<C> {
     })
   }
 
-  /** The way of its records of the audit trail; undefined if there was no descriptor left for it. */
-  get way(): TakenWay | undefined {
+  /** The way of its records of the trail; undefined if there was no descriptor left for it. */
+  get way(): RecordedWay | undefined {
     const { stdio } = this.#worker.process as { readonly stdio?: readonly unknown[] }
     const [records, progress] = [stdio?.[RECORDS_DESCRIPTOR], stdio?.[PROGRESS_DESCRIPTOR]]
     return records instanceof Duplex && progress instanceof Duplex ? { records, progress } : undefined

@@ -5,7 +5,7 @@ import type { Recorder } from '../../base/contracts/records/recorder.ts'
 import { messageOf } from '../../base/kernel/thrown.ts'
 import { RateUsageExchange } from '../../gateway/limits/rate-usage-exchange.ts'
 import { RunningTime } from '../../base/contracts/processes/open-requests.ts'
-import type { TakenWay } from '../../state/audit/queue/taken-records.ts'
+import type { RecordedWay } from '../../base/contracts/processes/recorded-way.ts'
 import { Watchdog } from './watchdog.ts'
 import { WorkerHandle } from './worker-handle.ts'
 import {
@@ -17,8 +17,8 @@ import {
 export interface WorkerProcessesParts<C> {
   readonly size: number
   readonly reports: WorkerMessages
-  /** Called with the way of each worker's records of the audit trail. Absent where none is kept. */
-  readonly takeRecords?: (way: TakenWay) => void
+  /** Called with the way of each worker's records of the trail. Absent where none is kept. */
+  readonly takeRecords?: (way: RecordedWay) => void
   readonly note: Recorder['note']
   /** Called when a worker ended that should not have. `livedMs`: how long it had served. */
   readonly died?: (worker: { readonly pid: number | undefined; readonly livedMs: number }) => void

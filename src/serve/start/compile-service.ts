@@ -1,6 +1,5 @@
 /** Compiles one configuration into everything that a decision reads. A reload compiles another and swaps the whole. */
 import { Buffer } from 'node:buffer'
-import { planAudit } from '../../state/audit/format/schema.ts'
 import type { ApiDescription, AuthorizationDescription } from '../../base/contracts/calls/api-description.ts'
 import type { Places } from '../../base/contracts/people/places.ts'
 import type { Recorder } from '../../base/contracts/records/recorder.ts'
@@ -29,6 +28,7 @@ import { DESCRIPTION_PATH, type ServiceUrls } from '../../gateway/server/schema.
 import type { EndpointParts, MakeEndpoints } from '../../identity/steps/added-endpoints.ts'
 import type { PublishedApi } from '../../operate/hooks/extension.ts'
 import type { Configuration } from '../../operate/settings/configuration.ts'
+import { trailFolderOf } from './settings.ts'
 import type { Dependencies, Parts } from '../parts/parts.ts'
 import { peopleOf } from '../parts/people.ts'
 import { foreignAuthority, ownAuthority } from './token-authorities.ts'
@@ -62,7 +62,7 @@ function limitsOf(configuration: Configuration, proofs: CallProofs | undefined):
     shedding: load.shedding.delay > 0,
     severalBackends: Object.keys(backends).length > 1,
     proofs: proofs !== undefined,
-    audited: planAudit(configuration) !== undefined,
+    audited: trailFolderOf(configuration) !== undefined,
   }
 }
 

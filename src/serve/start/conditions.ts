@@ -1,9 +1,7 @@
-/** How store and audit trail are, as one process sees them: parts of what /health/ready answers (C11.1, C12.4.3). */
-import type { OpenTrail } from '../../state/audit/write/trail.ts'
+/** How the store is, as one process sees it: a part of what /health/ready answers (C11.1). */
 import type { Store, View } from '../../base/contracts/records/store.ts'
 import type { StoreDoubts } from '../../state/stores/feed/store-doubts.ts'
 import type { Condition, Degradation } from '../../base/kernel/health.ts'
-import type { TrailOwner } from '../parts/trail-owner.ts'
 
 export interface StoreCondition {
   readonly store: Pick<Store, 'trouble' | 'refusesWrites' | 'shared'>
@@ -40,31 +38,3 @@ const reasonsOf = ({
     : [`it takes no writes: ${refusesWrites}. Logins and refreshes fail, and data calls go on`]),
   ...doubts.reasons,
 ]
-
-const UNWRITABLE = 'records cannot be written: what must be recorded first is refused with 503'
-const LATE =
-  'records are late: its disk took longer than `audit.timeout`. What must be recorded first is refused with 503 while that is so'
-const UNSIGNED = 'what is recorded cannot be signed'
-const DISPLACED =
-  'somebody removed, moved or changed a file of it while it was written: run `postern audit verify`; this stands until a restart'
-
-const REPLACED =
-  'the store remembers another trail in this folder, which was removed: run `postern audit verify`; this stands until a restart with that trail'
-
-/** @param owner of the process that signs */
-export function conditionOfTrail(
-  trail: Pick<OpenTrail, 'state'> | undefined,
-  owner?: Pick<TrailOwner, 'signer' | 'remembered'>,
-): Condition {
-  const signer = owner?.signer.state
-  const { writable = true, held = 0, displaced = 0 } = trail?.state ?? {}
-  const reasons = [
-    ...(writable ? [] : [UNWRITABLE]),
-    // A disk that hangs fails no attempt.
-    ...(writable && held > 0 ? [LATE] : []),
-    ...(signer?.signing === false ? [UNSIGNED] : []),
-    ...(owner?.remembered.isReplaced === true ? [REPLACED] : []),
-    ...(displaced > 0 || (signer?.displaced ?? 0) > 0 ? [DISPLACED] : []),
-  ]
-  return { failing: [], degraded: reasons.map((reason) => ({ name: 'audit trail', reason })) }
-}

@@ -1,12 +1,5 @@
 /** The parts of a worker that are opened once and kept over reloads: keys, store, change feed, limits, switches. */
-import { Socket } from 'node:net'
-import { PROGRESS_DESCRIPTOR, RECORDS_DESCRIPTOR } from '../processes/stdio.ts'
 import { EXTENSIONS, loadSecurityProfile, SETTINGS } from './settings.ts'
-import { presentAuditKeys } from '../../state/audit/format/keys.ts'
-import { planAudit } from '../../state/audit/format/schema.ts'
-import type { SentWay } from '../../state/audit/queue/sent-records.ts'
-import { SentTrail } from '../../state/audit/write/sent-trail.ts'
-import type { OpenTrail, TrailParts } from '../../state/audit/write/trail.ts'
 import type { Environment } from '../../base/config/validate.ts'
 import type { AuditTrail } from '../../base/contracts/records/audit.ts'
 import type { Recorder } from '../../base/contracts/records/recorder.ts'
@@ -179,25 +172,6 @@ function watchOf(
     recorder.note('warn', 'refresh_token_families_ended', { families: await endAllFamilies(store) })
   const secretReplaced = kind === 'memory' ? endFamilies : () => Promise.resolve()
   return new KeyWatch({ keys, store, recorder, mark: () => feed.keys, secretReplaced })
-}
-
-/**
- * Opens the audit trail of a worker process, whose supervisor writes it; undefined if none is kept. Rejects with KeyError if the
- * keys of its folder cannot be used.
- */
-export async function openWorkerTrail(
-  configuration: Configuration,
-  parts: Omit<TrailParts, 'bodyKey' | 'timeout'>,
-): Promise<OpenTrail | undefined> {
-  const plan = planAudit(configuration)
-  if (plan === undefined) return undefined
-  const { bodyKey } = await presentAuditKeys(plan.folder)
-  const way: SentWay = {
-    records: new Socket({ fd: RECORDS_DESCRIPTOR, readable: false, writable: true }),
-    openProgress: (onread) =>
-      new Socket({ fd: PROGRESS_DESCRIPTOR, readable: true, writable: false, onread }),
-  }
-  return new SentTrail(way, { ...parts, timeout: plan.timeout, bodyKey })
 }
 
 /** The number of workers is fixed at the start; a reload does not change it. */

@@ -109,7 +109,7 @@ export async function openExplainer(file: string, options: ExplainerOptions = {}
       data: folder,
       store: { ...configuration.store, kind: 'memory' as const },
     }
-    const beneath = { clock, recorder: NO_RECORDER, audit: NO_TRAIL, measures: openMeasures(apart) }
+    const beneath = { clock, recorder: NO_RECORDER, audit: NO_TRAIL, measures: openMeasures(apart, false) }
     const state = opened.use(await openState(apart, { ...beneath, ...STATE_PARTS }))
     if (options.store !== false) await copyDirectory(configuration, state.store)
     const attempts = new LocalLockouts(apart.identity.guessing, clock)

@@ -1,5 +1,6 @@
 /** The extensions, a line each. To delete one: its line here, `src/extensions/NAME` and `test/extensions/NAME`. */
 export type { Extension } from '../../operate/hooks/extension.ts'
+export { extension as audit } from '../../extensions/audit/extension.ts'
 export { extension as developers } from '../../extensions/developers/extension.ts'
 export { extension as fapi } from '../../extensions/fapi/extension.ts'
 export { extension as fromOpenapi } from '../../extensions/from-openapi/extension.ts'

@@ -10,6 +10,7 @@ import type { Configuration } from '../../operate/settings/configuration.ts'
 import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import type { State } from '../parts/state.ts'
 import { VERSION } from '../parts/version.ts'
+import { SETTINGS } from './settings.ts'
 
 const ID_BYTES = 9
 const VARIABLE = 'POSTERN_NODE_ID'
@@ -58,14 +59,13 @@ const DIGEST_CHARACTERS = 12
  * its anchors.
  */
 export function digestForNodes(configuration: Configuration): string {
-  const { server, admin, audit } = configuration
-  const anchors = audit.anchors.map(({ log, file }) => ({ log, file: file !== undefined }))
+  const shared = SETTINGS.added.trail?.withoutOwn(configuration) ?? configuration
+  const { server, admin } = configuration
   const own = {
     data: undefined,
     server: { ...server, listen: undefined },
     admin: { ...admin, listen: undefined, probes: undefined },
-    audit: { ...audit, folder: undefined, anchors },
   }
-  const text = JSON.stringify({ ...configuration, ...own })
+  const text = JSON.stringify({ ...shared, ...own })
   return createHash('sha256').update(text).digest('base64url').slice(0, DIGEST_CHARACTERS)
 }

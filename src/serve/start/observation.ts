@@ -20,7 +20,7 @@ import { reading, readingOf } from '../../operate/watch/metrics/gauges.ts'
 import { memoryLimit } from '../../operate/watch/metrics/process-load.ts'
 import { type Measures, openMeasures } from '../parts/measures.ts'
 import { nodeIdOf } from './node.ts'
-import { ADDED_COUNTERS } from './settings.ts'
+import { ADDED_COUNTERS, trailFolderOf } from './settings.ts'
 import { VERSION } from '../parts/version.ts'
 import type { GaugeReading } from '../../base/contracts/processes/reports.ts'
 
@@ -56,7 +56,7 @@ export class Observation implements Disposable {
     })
     this.recorder = this.#log
     this.callHistory = new CallHistory(clock)
-    this.measures = openMeasures(configuration, 'main')
+    this.measures = openMeasures(configuration, trailFolderOf(configuration) !== undefined, 'main')
     this.exposition.absorb(this.measures.metrics.take())
     const { gauges } = this.measures
     gauges.add(() => [readingOf(FAMILIES.logWritable, this.#sink.trouble === undefined)])

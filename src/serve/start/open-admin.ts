@@ -1,7 +1,5 @@
 /** The admin listener with its token and its trail, and how commands find it. */
 import { resolve } from 'node:path'
-import { trailReader } from '../../state/audit/read/read-trail.ts'
-import { planAudit } from '../../state/audit/format/schema.ts'
 import type { AuditTrail } from '../../base/contracts/records/audit.ts'
 import { newSecret } from '../../base/kernel/ids.ts'
 import {
@@ -19,15 +17,15 @@ import type { WorkerPool } from '../../base/contracts/processes/worker-pool.ts'
 import type { Configuration } from '../../operate/settings/configuration.ts'
 import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import type { Observation } from './observation.ts'
-import type { TrailOwner } from '../parts/trail-owner.ts'
+import type { OwnedTrail } from '../../operate/hooks/kept-trail.ts'
 import { VERSION } from '../parts/version.ts'
-import { SETTINGS } from './settings.ts'
+import { addedOperations, SETTINGS, trailFolderOf } from './settings.ts'
 
 /** Tells commands where this service is. A sidecar without a trail writes nothing to disk, and is found by its configuration. */
 export function announceService(
   configuration: Configuration,
   adminUrl: string,
-  announcer: TrailOwner | DataFolderLock | undefined,
+  announcer: OwnedTrail | DataFolderLock | undefined,
 ): void {
   const data = ownTokenFile(configuration) === undefined ? undefined : resolve(configuration.data)
   announcer?.announce({ adminUrl, ...(data !== undefined && { data }) })
@@ -35,8 +33,8 @@ export function announceService(
 
 /** Throws the system's error if that cannot be written. */
 export function tellWhereTrailIs(configuration: Configuration): void {
-  const plan = planAudit(configuration)
-  if (plan !== undefined && !isSidecar(configuration)) pointToTrail(resolve(configuration.data), plan.folder)
+  const folder = trailFolderOf(configuration)
+  if (folder !== undefined && !isSidecar(configuration)) pointToTrail(resolve(configuration.data), folder)
 }
 
 /**
@@ -58,25 +56,20 @@ interface Administered {
   readonly context: Promise<ServiceContext>
 }
 
-export function openAdmin(
+export async function openAdmin(
   { admin }: Configuration,
   observation: Observation,
   { pool, audit, operators, context }: Administered,
 ): Promise<AdminListener> {
   const { health, recorder } = observation
+  const kinds = recordKindsWith(SETTINGS.added.clientForm)
+  const routes = adminRoutes(VERSION, kinds, await addedOperations())
   return startAdminListener({
     config: admin,
     health,
     recorder,
     metrics: async () => observation.scrape(await pool),
     operators,
-    api: { audit, routes: adminRoutes(VERSION, recordKindsWith(SETTINGS.added.clientForm)), context },
+    api: { audit, routes, context },
   })
-}
-
-export function queriedTrail(configuration: Configuration, owner: TrailOwner): ServiceContext['trail'] {
-  const plan = planAudit(configuration)
-  if (plan === undefined) return undefined
-  const reader = trailReader(plan, () => owner.remembered.read())
-  return { ...reader, note: (entry) => owner.noteQuestion(entry) }
 }

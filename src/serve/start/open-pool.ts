@@ -20,7 +20,7 @@ import type { Observation } from './observation.ts'
 import type { ServingWorker } from './serving-worker.ts'
 import { STATE_PARTS } from './settings.ts'
 import { openState, type State } from '../parts/state.ts'
-import type { TrailOwner } from '../parts/trail-owner.ts'
+import type { OwnedTrail } from '../../operate/hooks/kept-trail.ts'
 
 /** Takes the reports of serving processes. One process that serves and supervises shares its rates and its state with nobody. */
 export const messagesTo = (observation: Observation, lockouts: LocalLockouts): WorkerMessages => ({
@@ -54,7 +54,7 @@ export async function serveHere(
   { clock, environment, observation, audit, opened }: ServiceBase,
   messages: WorkerMessages,
 ): Promise<Serving> {
-  const measures = openMeasures(configuration)
+  const measures = openMeasures(configuration, audit.on)
   const relay = new RelayRecorder()
   const state = opened.use(
     await openState(configuration, {
@@ -85,7 +85,7 @@ export async function serveByProcesses(
     audit,
     opened,
     trailOwner,
-  }: ServiceBase & { readonly trailOwner: TrailOwner | undefined },
+  }: ServiceBase & { readonly trailOwner: OwnedTrail | undefined },
   messages: WorkerMessages,
   contentsChanged: () => void,
 ): Promise<Serving> {

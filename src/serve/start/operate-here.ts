@@ -3,8 +3,7 @@
  * is loaded or opened that the operation does not need; the trail is opened with its first record, so that what is refused before
  * it was begun leaves nothing behind.
  */
-import type { TrailLock } from '../../state/audit/write/lock.ts'
-import { planAudit } from '../../state/audit/format/schema.ts'
+import type { TrailLock } from '../../operate/trail/lock.ts'
 import { ConfigurationError, Problems } from '../../base/config/problems.ts'
 import type { Environment } from '../../base/config/validate.ts'
 import { type AuditEntry, type AuditTrail, NO_TRAIL } from '../../base/contracts/records/audit.ts'
@@ -27,8 +26,8 @@ import { StoreError } from '../../state/stores/link/store-error.ts'
 import type { EditorParts } from '../parts/in-force.ts'
 import { keysPlanOf, OpenedKeys } from '../parts/key-plan.ts'
 import type { State } from '../parts/state.ts'
-import type { TrailOwner } from '../parts/trail-owner.ts'
-import { hasPeopleElsewhere, STATE_PARTS, SETTINGS } from './settings.ts'
+import type { OwnedTrail } from '../../operate/hooks/kept-trail.ts'
+import { hasPeopleElsewhere, STATE_PARTS, SETTINGS, trailOpenerOf } from './settings.ts'
 
 /**
  * The trail of a command. `none`: none is kept, or the operation leaves no record. A lock: of its folder; it is handed over.
@@ -53,7 +52,7 @@ class CommandTrail implements AuditTrail {
   readonly on = true
   readonly #configuration: Configuration
   readonly #trail: Exclude<TrailHere, 'none'>
-  #owner: Promise<TrailOwner | undefined> | undefined
+  #owner: Promise<OwnedTrail | undefined> | undefined
   #trouble: string | undefined
   #closed: Promise<void> | undefined
   /** Records that were late, are lost or could not be signed, as events of the log. */
@@ -77,7 +76,7 @@ class CommandTrail implements AuditTrail {
     return this.#trouble ?? CANNOT_WRITE
   }
 
-  #open(): Promise<TrailOwner | undefined> {
+  #open(): Promise<OwnedTrail | undefined> {
     this.#owner ??= this.#openOwner().catch((thrown: unknown) => {
       this.#trouble = messageOf(thrown)
       return undefined
@@ -85,7 +84,7 @@ class CommandTrail implements AuditTrail {
     return this.#owner
   }
 
-  async #openOwner(): Promise<TrailOwner | undefined> {
+  async #openOwner(): Promise<OwnedTrail | undefined> {
     if ('unopened' in this.#trail) {
       this.#trouble = this.#trail.unopened
       return undefined
@@ -94,8 +93,7 @@ class CommandTrail implements AuditTrail {
       if (level === 'error') this.problems.push(event)
     }
     const { lock } = this.#trail
-    const { openTrailOwner } = await import('../parts/trail-owner.ts')
-    return openTrailOwner(this.#configuration, {
+    return (await trailOpenerOf(this.#configuration))?.open(this.#configuration, {
       clock: systemClock,
       recorder: { note },
       lock,
@@ -214,20 +212,18 @@ export class OperatedHere implements AsyncDisposable {
   }
 
   /** The lock is given back before the files are read, which may take minutes. */
-  #queried(trail: CommandTrail): QueriedTrail | undefined {
-    const plan = planAudit(this.#parts.configuration)
-    return (
-      plan && {
-        async *query({ query }, onProgress) {
-          const { queryTrail } = await import('../../state/audit/read/read-trail.ts')
-          yield* queryTrail({ folders: [plan.folder], query }, onProgress)
-        },
-        note: async (entry) => {
-          trail.note(entry)
-          await trail.close()
-        },
-      }
-    )
+  #queried(trail: CommandTrail): QueriedTrail {
+    const { configuration } = this.#parts
+    return {
+      async *query(...request) {
+        const opener = await trailOpenerOf(configuration)
+        if (opener !== undefined) yield* opener.query(configuration, ...request)
+      },
+      note: async (entry) => {
+        trail.note(entry)
+        await trail.close()
+      },
+    }
   }
 
   /** Reading leaves no file behind, and is possible also where no file can be made. */
@@ -294,7 +290,7 @@ async function openStateOf(configuration: Configuration): Promise<State> {
     clock: systemClock,
     recorder: NO_RECORDER,
     audit: NO_TRAIL,
-    measures: openMeasures(configuration),
+    measures: openMeasures(configuration, false),
     ...STATE_PARTS,
     answerWithin: ANSWER_COMMAND_WITHIN,
   })

@@ -9,12 +9,10 @@ import { type Holdings, NO_HOLDINGS } from '../../identity/directory/records/hol
 import { unknownMembers } from '../../identity/directory/records/stored-directory.ts'
 import { systemTimer } from '../../identity/guessing/guessing.ts'
 import { LocalLockouts, recordLockout } from '../../identity/guessing/lockouts.ts'
-import { type Clock, systemClock } from '../../base/kernel/clock.ts'
+import type { Clock } from '../../base/kernel/clock.ts'
 import { localUrl } from '../../base/kernel/listen-address.ts'
 import { outsideBudgets, withStartBudget } from '../../base/kernel/store-budget.ts'
-import { planAudit } from '../../state/audit/format/schema.ts'
-import { prepareAuditFolder } from '../../state/audit/write/folder.ts'
-import { type TrailLock, tryLock } from '../../state/audit/write/lock.ts'
+import type { TrailLock } from '../../operate/trail/lock.ts'
 import type { AdminListener } from '../../operate/listener.ts'
 import { hasCode } from '../../base/kernel/thrown.ts'
 import { DataFolderLock } from '../../operate/trail/announcement.ts'
@@ -27,43 +25,25 @@ import type { Configuration } from '../../operate/settings/configuration.ts'
 import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import { SeenChanges } from '../../state/stores/feed/feed-progress.ts'
 import { FileWatch } from '../../base/contracts/processes/file-watch.ts'
-import { conditionOfTrail } from './conditions.ts'
 import { admitDataFolder, useData } from '../parts/data-folder.ts'
 import { DataSpace } from '../parts/data-space.ts'
 import { endLostMeanwhile, settleHoldings } from '../parts/holdings-record.ts'
 import { InForce } from '../parts/in-force.ts'
 import { keysPlanOf } from '../parts/key-plan.ts'
-import {
-  readAbandoned,
-  readLoads,
-  readLockouts,
-  readMaintenance,
-  readNode,
-  readSigner,
-  readTrail,
-  readWorkers,
-} from '../parts/measures.ts'
+import { readLoads, readLockouts, readMaintenance, readNode, readWorkers } from '../parts/measures.ts'
 import { digestForNodes, nodeFacts, nodeIdOf } from './node.ts'
 import { Observation, type ObservationOptions } from './observation.ts'
-import {
-  announceService,
-  openAdmin,
-  ownAdminToken,
-  ownTokenFile,
-  queriedTrail,
-  tellWhereTrailIs,
-} from './open-admin.ts'
+import { announceService, openAdmin, ownAdminToken, ownTokenFile, tellWhereTrailIs } from './open-admin.ts'
 import { messagesTo, serveByProcesses, serveHere, type ServiceBase } from './open-pool.ts'
 import { ConfigurationLoads, readHoldings, Reloader } from '../parts/reload.ts'
 import { ServiceEvents } from './service-events.ts'
 import type { ServingWorker } from './serving-worker.ts'
 import { admitState, longestLifeOf, type State } from '../parts/state.ts'
 import { compareWithMemory, rememberOwn } from '../parts/store-memory.ts'
-import { holderOf, placeOfHolder, waitForLock } from '../parts/trail-lock.ts'
-import { openTrailOwner, type TrailOwner } from '../parts/trail-owner.ts'
+import type { OwnedTrail, TrailOpener } from '../../operate/hooks/kept-trail.ts'
 import { Turns } from './turns.ts'
 import { VERSION } from '../parts/version.ts'
-import { hasPeopleElsewhere, SETTINGS } from './settings.ts'
+import { hasPeopleElsewhere, SETTINGS, trailOpener, trailOpenerOf } from './settings.ts'
 
 export interface StartOptions extends ObservationOptions {
   readonly clock: Clock
@@ -122,7 +102,7 @@ async function start(configuration: Configuration, options: StartOptions): Promi
   lasting.defer(() => {
     if (connectionsCut !== undefined) recorder.note('info', 'stopped', { connectionsCut })
   })
-  if (!sidecar) admitDataFolder(configuration)
+  if (!sidecar) admitDataFolder(configuration, trailOpener !== undefined)
   await admitStore(configuration, observation)
   // Files that are written once are written before anything serves: a full disk must not end a service that does.
   const token = configuration.admin.token ?? (await ownAdminToken(configuration))
@@ -133,7 +113,9 @@ async function start(configuration: Configuration, options: StartOptions): Promi
   const recording = Promise.withResolvers<AuditTrail>()
   let isStarting = true
   health.add({ name: 'starting', healthy: () => !isStarting })
+  let listener: AdminListener | undefined
   const openListener = async (): Promise<AdminListener> => {
+    if (listener !== undefined) return listener
     const opened = await openAdmin(configuration, observation, {
       pool: serves.promise,
       audit: { note: (entry) => void recording.promise.then((trail) => trail.note(entry)) },
@@ -141,7 +123,7 @@ async function start(configuration: Configuration, options: StartOptions): Promi
       context: operated.promise,
     })
     serving.defer(() => opened.close())
-    return opened
+    return (listener = opened)
   }
   // A change while the service starts, or waits to, is read when everything serves.
   const ready = Promise.withResolvers<Turns>()
@@ -152,22 +134,24 @@ async function start(configuration: Configuration, options: StartOptions): Promi
   serving.defer(() => files.close())
   files.watch(source?.files ?? new Set())
 
-  const locked = await lockTrail(configuration, observation, openListener)
-  const lock = locked && lasting.adopt(locked.lock, (held) => held.release())
+  const opener = await trailOpenerOf(configuration)
+  const locked = opener && (await lockTrail(opener, configuration, observation, openListener))
+  const lock = locked && lasting.adopt(locked, (held) => held.release())
   // Before the trail, so that the folder counts as used until that is closed; behind the wait for one who has used it.
   const data = sidecar ? undefined : lasting.use(useData(configuration.data))
   const space = sidecar ? undefined : await watchSpace(configuration, observation, lasting)
-  const trailOwner = lock && (await openTrail(configuration, options, observation, { lock, lasting }))
+  const trailOwner = lock && (await openTrail(opener, configuration, options, observation, { lock, lasting }))
   const audit = trailOwner?.trail ?? NO_TRAIL
   recording.resolve(audit)
   tellWhereTrailIs(configuration)
   if (data?.isShared === true) recorder.note('warn', 'data_shared', { detail: configuration.data })
-  await compareWithMemory(configuration, { clock, recorder })
+  const trail = trailOwner?.queried
+  await compareWithMemory(configuration, { clock, recorder, trail })
   const announcer =
     trailOwner ?? (sidecar ? undefined : lasting.use(new DataFolderLock(resolve(configuration.data))))
   const lockouts = openLockouts(configuration, clock, audit, observation)
 
-  const admin = locked?.admin ?? (await openListener())
+  const admin = await openListener()
 
   observation.reportReportOnlyAreas(configuration)
   observation.exposition.limitClients(
@@ -182,7 +166,7 @@ async function start(configuration: Configuration, options: StartOptions): Promi
       ? await serveHere(configuration, base, messages)
       : await serveByProcesses(configuration, { ...base, trailOwner }, messages, contentsChanged)
   health.include(() => observation.conditionOfLog())
-  health.include(() => conditionOfTrail(trailOwner?.trail, trailOwner))
+  if (trailOwner !== undefined) health.include(() => trailOwner.condition())
   measures.gauges.add(() => [...readWorkers(pool.states?.()), ...readMaintenance(state.maintenance)])
 
   serves.resolve(pool)
@@ -252,13 +236,13 @@ async function start(configuration: Configuration, options: StartOptions): Promi
     startedAt: clock.now(),
     file: source?.file,
     trailOwner,
-    trail: trailOwner && queriedTrail(configuration, trailOwner),
+    trail,
     reload: (operator) => turns.reload(operator),
     restart: (operator) => turns.restart(operator),
   }
   ready.resolve(turns)
   // The store of a sidecar forgets.
-  if (!sidecar) await trailOwner?.remembered.compare(state.store, configuration)
+  if (!sidecar) await trailOwner?.compare(state.store, configuration)
 
   operated.resolve(context)
   // Once more: it is closed before what it works on.
@@ -359,64 +343,44 @@ async function watchSpace(
   return space
 }
 
-interface LockedTrail {
-  readonly lock: TrailLock
-  /** The admin listener, if it was opened to say what is waited for. */
-  readonly admin: AdminListener | undefined
-}
-
 /**
- * Takes the lock of the trail; undefined where none is kept. While another service has it, log and readiness say whom this one
- * waits for, before it listens for calls. Rejects as `waitForLock` does.
+ * Takes the lock of the trail. While another service has it, log and readiness say whom this one waits for, before it listens for
+ * calls. Rejects as `TrailOpener.lock` does.
  */
 async function lockTrail(
+  opener: TrailOpener,
   configuration: Configuration,
   { recorder, health }: Observation,
   openListener: () => Promise<AdminListener>,
-): Promise<LockedTrail | undefined> {
-  const folder = planAudit(configuration)?.folder
-  if (folder === undefined) return undefined
-  await prepareAuditFolder(folder, configuration.dataGroup)
-  const lock = tryLock(folder)
-  if (lock !== undefined) return { lock, admin: undefined }
+): Promise<TrailLock> {
   let isWaiting = true
-  const reason = `${holderOf(folder)} writes the trail in its folder: this service waits for its end, at most a minute`
-  health.include(() => ({ failing: [], degraded: isWaiting ? [{ name: 'audit trail', reason }] : [] }))
-  recorder.note('warn', 'audit_lock_awaited', { detail: `${reason} (${placeOfHolder(folder)})` })
-  // The other one may have the same address until it ends: then only the log says so.
-  const admin = await openListener().catch((thrown: unknown) => {
-    if (!hasCode(thrown, 'EADDRINUSE')) throw thrown
-    return undefined
-  })
   try {
-    return { lock: await waitForLock(folder, { clock: systemClock }), admin }
+    return await opener.lock(configuration, async (holder, place) => {
+      const reason = `${holder} writes the trail in its folder: this service waits for its end, at most a minute`
+      health.include(() => ({ failing: [], degraded: isWaiting ? [{ name: 'audit trail', reason }] : [] }))
+      recorder.note('warn', 'audit_lock_awaited', { detail: `${reason} (${place})` })
+      // The other one may have the same address until it ends: then only the log says so.
+      await openListener().catch((thrown: unknown) => {
+        if (!hasCode(thrown, 'EADDRINUSE')) throw thrown
+      })
+    })
   } finally {
     isWaiting = false
   }
 }
 
-/** Undefined where no trail is kept. Rejects as `openTrailOwner` does. */
+/** Rejects as `TrailOpener.open` does. */
 async function openTrail(
+  opener: TrailOpener,
   configuration: Configuration,
   options: StartOptions,
   { measures: { metrics, gauges }, recorder }: Observation,
   { lock, lasting: opened }: { readonly lock: TrailLock; readonly lasting: AsyncDisposableStack },
-): Promise<TrailOwner | undefined> {
-  const owner = await openTrailOwner(configuration, {
-    ...options,
-    lock,
-    recorder,
-    meter: metrics,
-    anchorFailed: metrics.anchorFailed,
-    node: nodeIdOf(configuration),
-  })
-  if (owner === undefined) return undefined
+): Promise<OwnedTrail> {
+  const node = nodeIdOf(configuration)
+  const owner = await opener.open(configuration, { ...options, lock, recorder, metrics, node })
   opened.defer(() => owner.close())
-  gauges.add(() => [
-    ...readTrail(owner.trail),
-    ...readSigner(owner.signer.state),
-    ...readAbandoned(owner.abandoned),
-  ])
+  gauges.add(() => owner.readings())
   return owner
 }
 

@@ -1,5 +1,5 @@
 /** Serves in one process: doors, the public listener, and the configurations that calls are decided by. */
-import type { OpenTrail } from '../../state/audit/write/trail.ts'
+import type { KeptTrail } from '../../operate/hooks/kept-trail.ts'
 import type { RateUsage } from '../../base/contracts/calls/admission.ts'
 import type { TestTokenAnswer, TestTokenRequest } from '../../base/contracts/people/claimed-callers.ts'
 import type { Door } from '../../base/contracts/calls/exchange.ts'
@@ -20,11 +20,10 @@ import type { ConnectionLimit } from '../../gateway/server/connection-limit.ts'
 import type { PublicListener } from '../../gateway/server/public-listener.ts'
 import { serviceUrls, type ServiceUrls } from '../../gateway/server/schema.ts'
 import { type Configuration, configuredSwitches } from '../../operate/settings/configuration.ts'
-import { type Condition, mergeConditions } from '../../base/kernel/health.ts'
+import { type Condition, HEALTHY, mergeConditions } from '../../base/kernel/health.ts'
 import { PastCalls } from '../../operate/watch/past-calls.ts'
 import type { RelayRecorder } from '../../operate/watch/recorders.ts'
 import type { Service } from './compile-service.ts'
-import { conditionOfTrail } from './conditions.ts'
 import { loadOf, type WorkerDependencies } from './dependencies.ts'
 import { explainPartsOf, recallCall } from './explain.ts'
 import { compileGeneration, conditionOf, type Generation, readProcess } from './generation.ts'
@@ -43,8 +42,8 @@ interface ServingParts {
   readonly listener: PublicListener
   readonly connectionLimit: ConnectionLimit
   readonly reports: WorkerMessages
-  /** The part of the audit trail that is this process's own. */
-  readonly trail: OpenTrail | undefined
+  /** The part of the trail that is this process's own. */
+  readonly trail: KeptTrail | undefined
 }
 
 /** A worker whose parts are open: it serves one configuration after another until it is closed. */
@@ -84,7 +83,7 @@ export class ServingWorker implements WorkerPool<Configuration> {
   condition(): Condition {
     return mergeConditions([
       conditionOf(this.#current.parts, this.dependencies),
-      conditionOfTrail(this.#fixtures.trail),
+      this.#fixtures.trail?.condition() ?? HEALTHY,
       this.#fixtures.connectionLimit.condition(),
     ])
   }

@@ -1,4 +1,7 @@
 import type { Extension } from '../../operate/hooks/extension.ts'
+import type { TrailOpener } from '../../operate/hooks/kept-trail.ts'
+import type { AdminOperation } from '../../operate/operation/operation.ts'
+import type { Configuration } from '../../operate/settings/configuration.ts'
 import { settingsWith } from '../../operate/settings/settings.ts'
 import { NO_NOTICES, type OpenLogoutNotices } from '../../identity/dependencies/logouts.ts'
 import { NO_PROFILE, type OpenSecurityProfile } from '../../operate/hooks/security-profile.ts'
@@ -22,6 +25,21 @@ export const loadSecurityProfile: () => Promise<OpenSecurityProfile> =
 
 /** Counters of identity that extensions add: in every process the same. */
 export const ADDED_COUNTERS = EXTENSIONS.flatMap(({ counters = [] }) => counters)
+
+/** Loads what opens a trail, of the extension that says where trails are. Undefined without one. */
+export const trailOpener = EXTENSIONS.find(({ settings }) => settings?.trail)?.trail
+
+/** The folder of the trail of a configuration; undefined if none is kept. */
+export const trailFolderOf = (configuration: Configuration): string | undefined =>
+  SETTINGS.added.trail?.folderOf(configuration)
+
+/** Undefined if the configuration keeps no trail: then nothing of the extension is loaded. */
+export const trailOpenerOf = async (configuration: Configuration): Promise<TrailOpener | undefined> =>
+  trailFolderOf(configuration) === undefined ? undefined : trailOpener?.()
+
+/** The operations that extensions add to the admin API. */
+export const addedOperations = async (): Promise<readonly AdminOperation[]> =>
+  (await Promise.all(EXTENSIONS.map(async ({ operations }) => (await operations?.()) ?? []))).flat()
 
 const PEOPLE_SOURCES = EXTENSIONS.flatMap(({ people }) => people ?? [])
 

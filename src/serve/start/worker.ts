@@ -2,7 +2,7 @@
 import { NO_TRAIL } from '../../base/contracts/records/audit.ts'
 import { Problems } from '../../base/config/problems.ts'
 import type { Environment } from '../../base/config/validate.ts'
-import type { OpenTrail } from '../../state/audit/write/trail.ts'
+import type { KeptTrail } from '../../operate/hooks/kept-trail.ts'
 import type { Clock } from '../../base/kernel/clock.ts'
 import { withStartBudget } from '../../base/kernel/store-budget.ts'
 import { WORKER_NUMBER, type WorkerMessages } from '../../base/contracts/processes/worker-pool.ts'
@@ -12,12 +12,12 @@ import { bindPublicListener } from '../../gateway/server/public-listener.ts'
 import { compileServer } from '../../gateway/server/schema.ts'
 import type { Configuration } from '../../operate/settings/configuration.ts'
 import { RelayRecorder } from '../../operate/watch/recorders.ts'
-import { type WorkerBase, openWorkerTrail, openDependencies } from './dependencies.ts'
-import { openMeasures, readCertificateExpiry, readTrail } from '../parts/measures.ts'
+import { type WorkerBase, openDependencies } from './dependencies.ts'
+import { openMeasures, readCertificateExpiry } from '../parts/measures.ts'
 import { closablesOf, closeAll, openParts } from '../parts/parts.ts'
 import { ServingWorker } from './serving-worker.ts'
 import { openState } from '../parts/state.ts'
-import { STATE_PARTS } from './settings.ts'
+import { STATE_PARTS, trailOpenerOf } from './settings.ts'
 
 export interface WorkerOptions {
   readonly clock: Clock
@@ -36,13 +36,15 @@ export const startWorker = (
 ): Promise<ServingWorker> =>
   withStartBudget(async () => {
     const recorder = new RelayRecorder()
-    const measures = openMeasures(configuration, `worker-${environment[WORKER_NUMBER] ?? ''}`)
-    const trail = await openWorkerTrail(configuration, { clock, recorder, meter: measures.metrics })
+    const opener = await trailOpenerOf(configuration)
+    const name = `worker-${environment[WORKER_NUMBER] ?? ''}`
+    const measures = openMeasures(configuration, opener !== undefined, name)
+    const trail = await opener?.openSent(configuration, { clock, recorder, metrics: measures.metrics })
     if (trail !== undefined) {
       opened.defer(() => trail.close())
-      measures.gauges.add(() => readTrail(trail))
+      measures.gauges.add(() => trail.readings())
     }
-    const audit = trail ?? NO_TRAIL
+    const audit = trail?.trail ?? NO_TRAIL
     const state = opened.use(
       await openState(configuration, {
         clock,
@@ -67,7 +69,7 @@ export async function startServing(
   configuration: Configuration,
   base: WorkerBase & { readonly recorder: RelayRecorder },
   reports: WorkerMessages,
-  trail?: OpenTrail,
+  trail?: KeptTrail,
 ): Promise<ServingWorker> {
   const { recorder, measures, clock, opened } = base
   const dependencies = await openDependencies(configuration, base, reports)

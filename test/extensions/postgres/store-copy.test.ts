@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { BEGINNING_KIND, beginningKey, placeOfTrail } from '../../../src/state/audit/format/beginning.ts'
+import { BEGINNING_KIND, beginningKey, placeOfTrail } from '../../../src/extensions/audit/format/beginning.ts'
 import type { SealedText } from '../../../src/base/contracts/people/keys.ts'
 import { systemClock } from '../../../src/base/kernel/clock.ts'
 import { FolderKeys } from '../../../src/identity/keys/signing/folder-keys.ts'

@@ -1,7 +1,7 @@
 /** What a shared store remembers of the beginning of a trail (T5.17 C12.4.5). */
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { BEGINNING_KIND, placeOfTrail } from '../../../src/state/audit/format/beginning.ts'
+import { BEGINNING_KIND, placeOfTrail } from '../../../src/extensions/audit/format/beginning.ts'
 import { needing } from '../../support/machine.ts'
 import { startUpstream } from '../../support/start-upstream.ts'
 import { placeOnPostgres } from './support/place-on-postgres.ts'

@@ -10,8 +10,8 @@ import { type OnReadOpts, Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
-import type * as Sent from '../../../src/state/audit/write/sent-trail.ts'
-import type * as Writing from '../../../src/state/audit/write/writing-trail.ts'
+import type * as Sent from '../../../src/extensions/audit/write/sent-trail.ts'
+import type * as Writing from '../../../src/extensions/audit/write/writing-trail.ts'
 import type { AuditEntry, AuditTrail } from '../../../src/base/contracts/records/audit.ts'
 import { moduleOf } from '../../support/other-checkout.ts'
 
@@ -79,7 +79,9 @@ async function makePairs(trail: AuditTrail, callers: number, pairs: number): Pro
 const median = (numbers: readonly number[]): number =>
   numbers.toSorted((a, b) => a - b)[numbers.length >> 1] ?? Number.NaN
 
-const WRITE = 'state/audit/write'
+const WRITE = 'extensions/audit/write'
+/** Where these files were before the trail was an extension. */
+const FORMER = 'state/audit/write'
 const clock = { now: () => Date.now(), monotonic: () => performance.now() }
 const parts = {
   clock,
@@ -89,7 +91,8 @@ const parts = {
 const TIMEOUT = 20_000
 
 /** Before one process wrote for all, each had a trail of its own, which its module opened. */
-const isApart = (tree: string): boolean => !existsSync(join(tree, 'src', WRITE, 'writing-trail.ts'))
+const isApart = (tree: string): boolean =>
+  ![WRITE, FORMER].some((folder) => existsSync(join(tree, 'src', folder, 'writing-trail.ts')))
 
 async function openHere(tree: string, folder: string, { durability }: Case): Promise<Writing.WritingTrail> {
   const name = isApart(tree) ? 'trail.ts' : 'writing-trail.ts'

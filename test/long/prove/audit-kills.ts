@@ -2,7 +2,7 @@
  * A service under load that is killed with all its processes, again and again, with one worker and with four: of what it
  * answered (changes, administrative acts), what has no record in its trail? `node test/long/prove/audit-kills.ts [TIMES]`
  */
-import { killUnderLoad } from '../../support/killed-service.ts'
+import { killUnderLoad } from '../../extensions/audit/support/killed-service.ts'
 
 const times = Number(process.argv[2] ?? 100)
 let lost = 0

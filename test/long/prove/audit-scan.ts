@@ -6,9 +6,9 @@ import type { AuditQuery } from '../../../src/base/contracts/records/audit-query
 import { mkdirSync, mkdtempSync, openSync, closeSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { queryTrail } from '../../../src/state/audit/read/read-trail.ts'
-import { prepareRecord } from '../../../src/state/audit/format/record.ts'
-import { chainHash, lineOf } from '../../support/audit-chain.ts'
+import { queryTrail } from '../../../src/extensions/audit/read/read-trail.ts'
+import { prepareRecord } from '../../../src/extensions/audit/format/record.ts'
+import { chainHash, lineOf } from '../../extensions/audit/support/audit-chain.ts'
 import type { AuditEntry } from '../../../src/base/contracts/records/audit.ts'
 import { newRequestId } from '../../../src/base/kernel/ids.ts'
 

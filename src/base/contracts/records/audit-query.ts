@@ -101,27 +101,6 @@ export interface ReadProgress {
 export type ScanStep =
   { readonly kind: 'rows'; readonly lines: readonly string[] } | ({ readonly kind: 'end' } & ScanEnd)
 
-/** The filters by their names, as texts. `changed` is on if it is given and not `false`. */
-export interface QueryTexts extends Pick<
-  AuditQuery,
-  'business' | 'fund' | 'user' | 'client' | 'by' | 'action' | 'request'
-> {
-  /** Names of events, or `user.*`, divided by commas. */
-  readonly event?: string | undefined
-  readonly outcome?: string | undefined
-  readonly changed?: string | undefined
-  /** `2026-03` */
-  readonly month?: string | undefined
-  /** `2026-03`, `2026-03-31` or a time with its zone. */
-  readonly from?: string | undefined
-  readonly until?: string | undefined
-}
-
-/** The query, or a line for each problem: the filter, then what is wrong with it. */
-export type QueryRead =
-  | { readonly query: AuditQuery; readonly problems?: undefined }
-  | { readonly query?: undefined; readonly problems: readonly string[] }
-
 /** The files could not be read, or there was too much to answer. The message is for operators: it may name files. */
 export class TrailReadError extends Error {
   override readonly name = 'TrailReadError'
@@ -137,6 +116,17 @@ export interface TrailVerdict {
   readonly signedUntil: string | undefined
   readonly anchoredUntil: string | undefined
 }
+
+/** The erasure of a subject's personal values (C12.2.3). */
+export interface Redacted {
+  /** Personal values that were erased. */
+  readonly values: number
+  /** Files that were written anew. */
+  readonly files: number
+}
+
+/** Makes an erasure durable in the trail, then does it. */
+export type RecordedErasure = (found: Redacted, erase: () => Promise<void>) => Promise<void>
 
 /** Reads the trail of a service, in a thread. */
 export interface TrailReader {

@@ -1,4 +1,4 @@
-/** Changes of the store's records. They are planned before they are made, so that the audit trail can say what changes. */
+/** Changes of the store's records. They are planned before they are made, so that the trail can say what changes. */
 import type { Problem, Problems } from '../../../base/config/problems.ts'
 import type { Catalogue } from '../../../base/config/scopes/catalogue.ts'
 import type { ProblemsOfValues } from '../../../base/contracts/people/places.ts'

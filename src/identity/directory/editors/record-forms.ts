@@ -1,4 +1,4 @@
-/** The forms in which a record is told: to operators, and to the audit trail (C11.5.1, C12.1.7). */
+/** The forms in which a record is told: to operators, and to the trail (C11.5.1, C12.1.7). */
 import { createHash } from 'node:crypto'
 import type { JsonObject } from '../../../base/http/body/json.ts'
 import { writtenForm } from '../records/read-records.ts'
@@ -62,7 +62,7 @@ const MOST_FACTS = 8000
 
 const plain = (members: object): JsonObject => JSON.parse(JSON.stringify(members)) as JsonObject
 
-/** For the audit trail: before and after; of personal data only the member, of long lists the difference. */
+/** For the trail: before and after; of personal data only the member, of long lists the difference. */
 export function changeFacts(
   kind: Kind,
   { keys, written }: Pick<PlannedChange, 'keys' | 'written'>,

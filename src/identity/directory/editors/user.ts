@@ -64,7 +64,7 @@ export const USER_RECORDS: RecordKind<UserRecord, UserRecord> = {
       return subjects.length === 0 ? undefined : subjects
     },
   },
-  // Drawn here, so that the audit trail has the subject before the user is made.
+  // Drawn here, so that the trail has the subject before the user is made.
   defaults: () => ({ subject: randomUUID() }),
   object: () => ({ kind: 'user' }),
   read: (value) => readStoredUser(value).record,

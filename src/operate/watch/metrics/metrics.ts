@@ -299,20 +299,26 @@ function planReported(
   }
 }
 
+/** What a process counts of its trail. Each function counts one event. */
+export interface TrailMetrics {
+  readonly recorded: (event: AuditEvent) => void
+  /** An act that was to be recorded before it happens was refused. */
+  readonly refusedUnrecorded: () => void
+  readonly recordDropped: () => void
+  readonly trailSynced: (seconds: number) => void
+  readonly anchorFailed: () => void
+  /** A file that was being written was removed, moved or changed. */
+  readonly fileDisplaced: () => void
+}
+
 /** What a process counts from its start to its end, whatever configurations come and go. Each function counts one event. */
-export interface ProcessMetrics {
+export interface ProcessMetrics extends TrailMetrics {
   readonly take: () => readonly Delta[]
   /** @param seconds how long the call took */
   readonly storeCalled: (verb: string, seconds: number, failed: boolean) => void
   readonly workerDied: () => void
   readonly connectionRefused: () => void
   readonly peopleThreadReplaced: () => void
-  readonly recorded: (event: AuditEvent) => void
-  readonly refusedUnrecorded: () => void
-  readonly recordDropped: () => void
-  readonly trailSynced: (seconds: number) => void
-  readonly anchorFailed: () => void
-  readonly fileDisplaced: () => void
 }
 
 /**
@@ -322,7 +328,7 @@ export interface ProcessMetrics {
  */
 export function compileProcessMetrics(
   storeVerbs: readonly string[],
-  audit: boolean,
+  keepsTrail: boolean,
   load?: ProcessLoad,
 ): ProcessMetrics {
   const counts = new Counts()
@@ -333,7 +339,7 @@ export function compileProcessMetrics(
   const deaths = counts.plan(FAMILIES.workerDeaths)
   const refused = counts.plan(FAMILIES.connectionsRefused)
   const peopleThreads = storeVerbs.length > 0 ? counts.plan(FAMILIES.peopleThreadReplacements) : undefined
-  const trail = audit ? planTrail(counts) : undefined
+  const trail = keepsTrail ? planTrail(counts) : undefined
   const processor = load && counts.plan(FAMILIES.processCpu, { process: [load.name] })
   return {
     take: () => {

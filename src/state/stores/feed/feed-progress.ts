@@ -24,7 +24,7 @@ export interface OwnMemory extends SeenFeed {
   readonly at: number
   /** The id of the machine’s boot: after another boot, the power may have failed in between. Undefined: nobody knows. */
   readonly boot?: string | undefined
-  /** Acts that the audit trail has and the store lacks, in words. */
+  /** Acts that the trail has and the store lacks, in words. */
   readonly lacks?: readonly string[] | undefined
 }
 

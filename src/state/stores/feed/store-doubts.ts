@@ -11,7 +11,7 @@ interface StoreDoubtsParts {
   readonly clock: Clock
   /** Undefined where the store has no clock of its own. */
   readonly offset: TrustedOffset | undefined
-  /** Acts that the audit trail has and the store lacks, in words. */
+  /** Acts that the trail has and the store lacks, in words. */
   readonly lacks?: readonly string[] | undefined
 }
 
