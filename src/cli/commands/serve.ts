@@ -10,6 +10,7 @@ import { type Running, startPostern } from '../../serve/start/service.ts'
 import { commandOf, configurationFile, writeReport } from '../line/command.ts'
 import { SERVE } from '../line/tables.ts'
 import { SETTINGS, trailFolderOf } from '../../serve/start/settings.ts'
+import { usualTrail } from '../../operate/settings/trail-settings.ts'
 import { checkConfiguration, loadConfiguration } from '../../operate/settings/check-configuration.ts'
 
 /** Whether an operator can correct it (a port in use, a folder without permission). Then no stack is shown. */
@@ -75,8 +76,9 @@ async function takeBack(configuration: Configuration, { stderr }: Terminal): Pro
   if (configuration.dataGroup !== 'own') return
   const ofData = isSidecar(configuration) ? [] : await takeBackFromGroup(configuration.data)
   const folder = trailFolderOf(configuration)
-  // Nothing is left for it where the trail is in the data folder.
-  const ofTrail = folder === undefined ? [] : await takeBackFromGroup(folder)
+  // One in the data folder was looked at with that.
+  const isElsewhere = isSidecar(configuration) || folder !== usualTrail(configuration.data)
+  const ofTrail = folder !== undefined && isElsewhere ? await takeBackFromGroup(folder) : []
   const taken = [...ofData, ...ofTrail]
   if (taken.length > 0)
     stderr.write(`postern: withdrew the rights of the group to ${taken.join(', ')} (dataGroup: own)\n`)

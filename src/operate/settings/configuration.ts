@@ -209,11 +209,17 @@ export const configuredSwitches = (configuration: Configuration): ReturnType<typ
  * Whether the second configuration differs from the first, and only by what it takes away (C12.1.4): clients, users,
  * what they may use, tokens of operators; or by what it closes. False if the directory is in files too: they may have
  * changed as well.
+ *
+ * @param schema `configurationSchema`, with the keys of extensions: one that it does not know takes nothing away
  */
-export const onlyTakesAway = (before: Configuration, after: Configuration): boolean =>
+export const onlyTakesAway = (
+  schema: typeof configurationSchema,
+  before: Configuration,
+  after: Configuration,
+): boolean =>
   Object.keys(after.directory.files).length === 0 &&
   !isDeepStrictEqual(before, after) &&
-  onlyLessens(viewOf(configurationSchema), before, after)
+  onlyLessens(viewOf(schema), before, after)
 
 /** Sections that are read at the start only. */
 const FIXED: readonly string[] = ['server', 'admin', 'data', 'dataGroup', 'store', 'workers', 'keys', 'audit']

@@ -317,14 +317,15 @@ export class Reloader {
     files: FileDigests,
     operator: Operator,
   ): Promise<void> {
-    const { audit, pool } = this.#parts
+    const { audit, pool, settings } = this.#parts
     const before = { configuration: this.#configuration, holdings: this.#holdings, files: this.#files }
     // A file that was touched, or a reload that was asked for twice, puts nothing else in force.
     const isSame = isDeepStrictEqual([before.configuration, before.files], [configuration, files])
     if (!audit.on || isSame) return pool.commit()
     const change = await describeReload(before, { configuration, holdings, files }, this.#parts)
     const act: AuditedChange = { event: 'configuration.reloaded', change }
-    const record = onlyTakesAway(this.#configuration, configuration) ? recordTaking : recordGiving
+    const takes = onlyTakesAway(settings.schema, this.#configuration, configuration)
+    const record = takes ? recordTaking : recordGiving
     await record(audit, operator, act, () => pool.commit())
   }
 

@@ -9,7 +9,10 @@ import type { SecuredClient } from '../../../src/extensions/fapi/schema.ts'
 import { problemsAt } from '../../../src/identity/directory/records/read-records.ts'
 import type { ClientRecord } from '../../../src/identity/directory/records/schema.ts'
 import type { Jwk } from '../../../src/base/kernel/jwk.ts'
+import { type Configuration, onlyTakesAway } from '../../../src/operate/settings/configuration.ts'
+import { SETTINGS } from '../../../src/serve/start/settings.ts'
 import { READING } from '../../support/settings.ts'
+import { DEMO } from '../../support/spawn-postern.ts'
 
 const SECRETS = [`sha256:${'A'.repeat(43)}`]
 const EC = generateKeyPairSync('ec', { namedCurve: 'P-256' })
@@ -207,4 +210,19 @@ it.each([
 ])('C12.1.7 a change of %s from %s to %s only takes away: %s', (member, before, after, expected) => {
   const { schema } = READING.clientForm
   expect(onlyLessens(viewOf(schema), { [member]: before }, { [member]: after })).toBe(expected)
+})
+
+it.each<[what: string, member: string, before: unknown, after: unknown, expected: boolean]>([
+  ['demands pushed requests', 'requirePar', false, true, true],
+  ['demands them no more', 'requirePar', true, false, false],
+  ['takes a key away', 'jwks', [PUBLIC_KEY, STRONG], [PUBLIC_KEY], true],
+  ['gives a key', 'jwks', [PUBLIC_KEY], [PUBLIC_KEY, STRONG], false],
+])('C12.1.4 a reload that %s only takes away if it gives nothing', (_, member, before, after, expected) => {
+  const { configuration } = SETTINGS.read(DEMO, {})
+  const having = (value: unknown): Configuration => {
+    const { directory } = configuration!
+    const clients = { ...directory.clients, own: { ...directory.clients['ledgerline']!, [member]: value } }
+    return { ...configuration!, directory: { ...directory, clients } }
+  }
+  expect(onlyTakesAway(SETTINGS.schema, having(before), having(after))).toBe(expected)
 })
