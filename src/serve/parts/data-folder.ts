@@ -3,6 +3,7 @@ import { constants, existsSync, mkdirSync, statSync } from 'node:fs'
 import { lstat, open, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { quoteClean } from '../../base/kernel/clean-text.ts'
 import { whoMayReplace } from '../../base/files/file-modes.ts'
 import type { Configuration } from '../../operate/settings/configuration.ts'
 import { trailIn } from '../../operate/trail/announcement.ts'
@@ -39,13 +40,13 @@ export function admitDataFolder(
 
 /**
  * Why a data folder must not be used where no extension keeps a trail: it has one, and nobody would see that changes leave no record
- * there. Undefined if it has none. Throws the system's error if the folder of the trail cannot be read.
+ * there. Undefined if it has none.
  */
 export function unkeptTrail(data: string): string | undefined {
   const trail = trailIn(data)
   if (trail === undefined) return undefined
   return (
-    `The data folder, ${data}, has an audit trail (${trail}), and this Postern has no extension that keeps one. Add the extension ` +
+    `The data folder, ${data}, has an audit trail (${quoteClean(trail)}), and this Postern has no extension that keeps one. Add the extension ` +
     '`audit`, or use another data folder.'
   )
 }

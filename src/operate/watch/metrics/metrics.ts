@@ -299,7 +299,7 @@ function planReported(
   }
 }
 
-/** What a process counts of its trail. Each function counts one event. */
+/** The counts of a process's trail. Each function adds one event. */
 export interface TrailMetrics {
   readonly recorded: (event: AuditEvent) => void
   /** An act that was to be recorded before it happens was refused. */
