@@ -179,18 +179,19 @@ async function addedRows(): Promise<Rows> {
 }
 
 /**
- * Adds each row behind the command that its `after` names. It replaces the core's row of its name.
+ * Adds each row behind the command of the group that its `after` names. It replaces the core's row of its name.
  *
- * @throws TypeError if there is no command of that name: help and completion would not have the row
+ * @throws TypeError if no such command is left: help and completion would not have the row
  */
 function withAdded(own: Rows, added: Rows): Rows {
-  for (const [name, { after }] of Object.entries(added))
-    if (after !== undefined && !Object.hasOwn(own, after))
-      throw new TypeError(`${name} is to stand behind a command that is not there: ${after}`)
   const behind = (place: string | undefined): readonly (readonly [string, CommandRow])[] =>
     Object.entries(added).filter(([, { after }]) => after === place)
   const others = Object.entries(own).filter(([name]) => !Object.hasOwn(added, name))
-  return Object.fromEntries([...behind(undefined), ...others.flatMap((row) => [row, ...behind(row[0])])])
+  const all = Object.fromEntries([...behind(undefined), ...others.flatMap((row) => [row, ...behind(row[0])])])
+  const lost = Object.keys(added).find((name) => !Object.hasOwn(all, name))
+  if (lost !== undefined)
+    throw new TypeError(`there is no "${added[lost]?.after}" behind which "${lost}" could stand`)
+  return all
 }
 
 /** The commands by group, in the order of the help. */

@@ -317,7 +317,10 @@ function placed(views: Views): Views {
   const entries = Object.entries(views).filter(([, { after }]) => after === undefined)
   for (const entry of Object.entries(views)) {
     const { after } = entry[1]
-    if (after !== undefined) entries.splice(entries.findIndex(([key]) => key === after) + 1, 0, entry)
+    if (after === undefined) continue
+    const place = entries.findIndex(([key]) => key === after)
+    if (place === -1) throw new TypeError(`there is no "${after}" behind which "${entry[0]}" could stand`)
+    entries.splice(place + 1, 0, entry)
   }
   return Object.fromEntries(entries)
 }

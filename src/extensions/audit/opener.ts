@@ -1,18 +1,13 @@
-/** Opens the audit trail of a process. */
+/** Opens the audit trail of a process. A worker loads nothing of what writes, signs and reads. */
 import { Socket } from 'node:net'
 import { PROGRESS_DESCRIPTOR, RECORDS_DESCRIPTOR } from '../../base/contracts/processes/recorded-way.ts'
 import type { KeptTrail, TrailOpener } from '../../operate/hooks/kept-trail.ts'
 import type { Configuration } from '../../operate/settings/configuration.ts'
 import { tryLock } from '../../operate/trail/lock.ts'
-import { rehostBeginnings } from './format/beginning.ts'
 import { presentAuditKeys } from './format/keys.ts'
 import { type AuditPlan, planAudit } from './format/schema.ts'
 import type { SentWay } from './queue/sent-records.ts'
-import { queryTrail } from './read/read-trail.ts'
 import { conditionOfTrail, readTrail } from './trail-health.ts'
-import { holderOf, placeOfHolder, waitForLock } from './trail-lock.ts'
-import { openTrailOwner } from './trail-owner.ts'
-import { prepareAuditFolder } from './write/folder.ts'
 import { SentTrail } from './write/sent-trail.ts'
 
 /** Throws TypeError for a configuration that keeps no trail: the core opens none for it. */
@@ -25,13 +20,18 @@ function planOf(configuration: Configuration): AuditPlan {
 export const OPENER: TrailOpener = {
   async lock(configuration, waits) {
     const { folder } = planOf(configuration)
+    const { prepareAuditFolder } = await import('./write/folder.ts')
     await prepareAuditFolder(folder, configuration.dataGroup)
     const lock = tryLock(folder)
     if (lock !== undefined) return lock
+    const { holderOf, placeOfHolder, waitForLock } = await import('./trail-lock.ts')
     await waits(holderOf(folder), placeOfHolder(folder))
     return waitForLock(folder)
   },
-  open: (configuration, parts) => openTrailOwner(planOf(configuration), configuration.dataGroup, parts),
+  async open(configuration, parts) {
+    const { openTrailOwner } = await import('./trail-owner.ts')
+    return openTrailOwner(planOf(configuration), configuration.dataGroup, parts)
+  },
   async openSent(configuration, parts): Promise<KeptTrail> {
     const { folder, timeout } = planOf(configuration)
     const { bodyKey } = await presentAuditKeys(folder)
@@ -48,7 +48,9 @@ export const OPENER: TrailOpener = {
       close: () => trail.close(),
     }
   },
-  rehost: rehostBeginnings,
-  query: (configuration, request, onProgress) =>
-    queryTrail({ ...request, folders: [planOf(configuration).folder] }, onProgress),
+  rehost: async (...copied) => (await import('./format/beginning.ts')).rehostBeginnings(...copied),
+  async *query(configuration, request, onProgress) {
+    const { queryTrail } = await import('./read/read-trail.ts')
+    yield* queryTrail({ ...request, folders: [planOf(configuration).folder] }, onProgress)
+  },
 }

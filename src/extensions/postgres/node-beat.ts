@@ -64,9 +64,12 @@ export class NodeBeat implements JoinedNode {
   async #stop(): Promise<void> {
     this.#cancel()
     await this.#beating
-    // It is forgotten after ten seconds in any case.
     const { nodes, facts } = this.#parts
-    await nodes.leave(facts().id).catch(() => undefined)
+    try {
+      await nodes.leave(facts().id)
+    } catch {
+      // It is forgotten after ten seconds in any case.
+    }
   }
 
   #next(ms: number): void {

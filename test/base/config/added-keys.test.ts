@@ -35,6 +35,7 @@ describe('C10 keys that extensions add to a schema', () => {
     const [first, second] = [flag({ description, after: 'own' }), flag({ description, after: 'first' })]
     const view = viewOf(withKeys(schema, [], { first, second }))
     expect(Object.keys(view.properties ?? {})).toEqual(['own', 'first', 'second', 'things', 'sources'])
+    expect(() => withKeys(schema, [], { lost: flag({ description, after: 'gone' }) })).toThrow('"gone"')
   })
 
   it('C10 may be other forms of keys that are there, in their place', () => {

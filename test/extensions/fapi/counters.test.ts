@@ -14,4 +14,5 @@ it('C11.1 the page documents every counter and its labels, and nothing else', ()
 it('C11.1 each is shown behind the family that it names', () => {
   const shown = familiesWith(COUNTERS).map(({ name }) => name)
   for (const { name, after } of COUNTERS) expect(shown[shown.indexOf(after) + 1]).toBe(name)
+  expect(() => familiesWith([{ ...COUNTERS[0]!, after: 'gone' }])).toThrow('"gone"')
 })

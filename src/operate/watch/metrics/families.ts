@@ -409,7 +409,8 @@ export const addedFamily = ({ name, help, labels }: AddedCounter): CountedFamily
 
 /** All families, in the order in which they are shown. */
 export const familiesWith = (added: readonly AddedCounter[]): readonly MetricFamily[] =>
-  added.reduce<readonly MetricFamily[]>(
-    (all, one) => all.toSpliced(all.findIndex(({ name }) => name === one.after) + 1, 0, addedFamily(one)),
-    Object.values(FAMILIES),
-  )
+  added.reduce<readonly MetricFamily[]>((all, one) => {
+    const place = all.findIndex(({ name }) => name === one.after)
+    if (place === -1) throw new TypeError(`there is no "${one.after}" behind which "${one.name}" could stand`)
+    return all.toSpliced(place + 1, 0, addedFamily(one))
+  }, Object.values(FAMILIES))
