@@ -72,7 +72,7 @@ export const OFFERED: readonly string[] = [
   ],
   ...['base/contracts/records/audit', 'base/contracts/people/people', 'base/contracts/people/places'],
   ...['identity/directory/records/places'],
-  ...['gateway/conversion/tasks', 'gateway/decide/token-check'],
+  ...['gateway/conversion/answers', 'gateway/conversion/bodies', 'gateway/decide/token-check'],
   ...[
     'base/http/head/accept',
     'base/http/head/addresses',

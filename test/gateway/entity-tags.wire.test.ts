@@ -35,6 +35,7 @@ function withDocuments(loaded: Configuration): Configuration {
     action('whole/{id}', {
       GET: { ...operation, upstream: { backend: 'enveloping', path: `${path}/envelope` } },
     }),
+    action('numbered/{id}', { GET: { ...operation, upstream: { path: `${path}/numbered` } } }),
     action('bytes/{id}', {
       GET: {
         ...operation,
@@ -117,6 +118,18 @@ describe('optimistic locking', () => {
     expect(new Set(tags).size).toBe(READINGS.length)
     const again = await Promise.all(READINGS.map(async ([, name, accept]) => (await ask(name, accept)).etag))
     expect(again).toEqual(tags)
+  })
+
+  it('C7.5, C8.6 one whose keys are whole numbers has a strong tag in XML, and its members in the order of the service', async () => {
+    const first = await ask('numbered', XML)
+    expect(first.etag).toMatch(MARKED)
+    expect(first.body).toContain(
+      '<b type="number">1</b><_x0031_0 type="number">2</_x0031_0><_x0039_>Füür</_x0039_>',
+    )
+    const [again, same] = [await ask('numbered', XML), { ...XML, 'If-None-Match': first.etag }]
+    expect([again.etag, again.body]).toEqual([first.etag, first.body])
+    expect((await ask('numbered', same)).status).toBe(304)
+    expect((await ask('numbered', JSON_)).etag).not.toBe(first.etag)
   })
 
   it('C8.6 `*` and a tag without a mark go on as they came, and a weak tag stays weak', async () => {

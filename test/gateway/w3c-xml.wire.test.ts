@@ -1,6 +1,7 @@
 import { SaxesParser } from 'saxes'
 import { describe, expect, it } from 'vitest'
-import { checkPlainBody, plainEnvelope } from '../../src/gateway/conversion/tasks.ts'
+import { plainEnvelope } from '../../src/gateway/conversion/answers.ts'
+import { checkPlainBody } from '../../src/gateway/conversion/bodies.ts'
 import { type JsonValue, parseJson, stringifyJson } from '../../src/base/http/body/json.ts'
 import { writePlainXml } from '../../src/base/http/xml/plain-write.ts'
 import type { PlainXmlRules } from '../../src/base/http/xml/plain-document.ts'

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import ts from 'typescript'
 import { headerValue } from '../../src/gateway/backends/forward/request.ts'
-import { plainEnvelope } from '../../src/gateway/conversion/tasks.ts'
+import { convertAnswer, plainEnvelope } from '../../src/gateway/conversion/answers.ts'
 import { compileNegotiation } from '../../src/base/http/head/accept.ts'
 import { FORMATS } from '../../src/base/http/body/body-schema.ts'
 import { parseForm } from '../../src/base/http/body/form.ts'
@@ -137,6 +137,17 @@ const plain = (text: string): void => {
     }
 }
 
+/** An answer in JSON for who asks for XML. What the writer refuses is read as a value too, which says the fault. */
+const write = (json: string): unknown =>
+  convertAnswer({
+    kind: 'answer',
+    bytes: bytes(json),
+    answerFormat: { format: 'json', payload: 'bare' },
+    to: 'xml',
+    items: {},
+    limit: 8 * MEBIBYTE,
+  })
+
 const filterQuery = compileQueryFilter({ taken: ['business'], only: undefined, strict: false })
 
 export const READERS: Readonly<Record<string, (text: string) => unknown>> = {
@@ -160,6 +171,11 @@ export const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   readXml: (text) => readXml(bytes(text), undefined, { bytes: 8 * MEBIBYTE }),
   'readXml, in an element': (text) => readXml(bytes(`<a>${text}</a>`), undefined, { bytes: 8 * MEBIBYTE }),
   'readXml, as a name': (text) => readXml(bytes(`<${text}/>`), undefined, { bytes: 8 * MEBIBYTE }),
+  'JSON to XML': write,
+  'JSON to XML, in a string': (text) => write(`["${text}"]`),
+  'JSON to XML, as a key': (text) => write(`{"${text}":1}`),
+  'JSON to XML, as a number': (text) => write(`[1${text}]`),
+  'JSON to XML, as keys and values': (text) => write(`{"a":[${text}]}`),
   'plain XML': (text) => plain(text),
   'plain XML, in an element': (text) => plain(`<a>${text}</a>`),
   'plain XML, in an attribute': (text) => plain(`<a b="${text}"/>`),

@@ -34,7 +34,7 @@ function judged({ method = '', headers }: IncomingMessage, tag: string): 200 | 3
 
 /**
  * Documents at any path. `GET` shows one as JSON, within an envelope where the path ends in `envelope`; its version 2 by
- * `Accept` has another member. Ranges are of those bytes. `PUT` and `POST` replace it and tell the new tag.
+ * `Accept` has another member, and one whose path ends in `numbered` has numbers for keys. Ranges are of those bytes. `PUT` and `POST` replace it and tell the new tag.
  */
 export async function openLockingService(): Promise<LockingService> {
   const asked: LockingService['asked'] = []
@@ -48,7 +48,7 @@ export async function openLockingService(): Promise<LockingService> {
     })
     asked.push({ method, conditions: Object.fromEntries(found) })
     void request.toArray().then((chunks: Buffer[]) => {
-      const key = url.replace(/\/(?:envelope|bytes|part)$/, '')
+      const key = url.replace(/\/(?:envelope|bytes|part|numbered)$/, '')
       const document = documents.get(key) ?? { state: 1, title: 'Füür' }
       documents.set(key, document)
       const status = judged(request, tagOf(document.state))
@@ -63,7 +63,8 @@ export async function openLockingService(): Promise<LockingService> {
       const { title } = document
       const data = /\.v2\+/.test(headers.accept ?? '') ? { title, two: true } : { title }
       const body = url.endsWith('envelope') ? { Errors: [], Data: data } : { doc: data, title }
-      const bytes = Buffer.from(JSON.stringify(body))
+      const numbered = `{"b":1,"10":2,"9":${JSON.stringify(title)}}`
+      const bytes = Buffer.from(url.endsWith('numbered') ? numbered : JSON.stringify(body))
       const type = url.endsWith('bytes') ? 'application/octet-stream' : 'application/json'
       const [, from] = /^bytes=(\d+)-$/.exec(headers.range ?? '') ?? []
       const ifRange = headers['if-range']

@@ -1,10 +1,11 @@
 import { Buffer } from 'node:buffer'
 import { type FaultRow, FAULTS } from '../kernel/fault-table.ts'
-import { Fault } from '../kernel/faults.ts'
+import type { Fault } from '../kernel/faults.ts'
 import type { Format } from './head/accept.ts'
-import { isJsonObject, type JsonObject, type JsonValue } from './body/json.ts'
+import { answerJson, isJsonObject, type JsonObject, type JsonValue } from './body/json.ts'
 import { toXmlText } from './xml/syntax.ts'
-import { type EnvelopeError, type ItemNames, writeXmlEnvelope } from './xml/write.ts'
+import type { ItemNames } from './xml/key-sequences.ts'
+import { type EnvelopeError, writeXmlEnvelope, writeXmlErrors } from './xml/write.ts'
 
 export type { EnvelopeError } from './xml/write.ts'
 
@@ -20,31 +21,13 @@ interface Envelope {
   readonly Data: JsonObject
 }
 
-type Writer = (errors: readonly EnvelopeError[], data: JsonObject, items?: ItemNames) => string
-
-const WRITERS: Readonly<Record<Format, Writer>> = {
-  json: (errors, data) => {
-    const entries = errors.map(({ code, message }) => ({ Code: code, Message: message }))
-    return `{"Errors":${JSON.stringify(entries)},"Data":${stringify(data)}}`
-  },
-  xml: writeXmlEnvelope,
-}
-
-/** JSON.stringify throws on a cycle, a BigInt and, in some engines, thousands of levels (T4.5). */
-function stringify(data: JsonObject): string {
-  try {
-    return JSON.stringify(data)
-  } catch (cause) {
-    throw new Fault('answer_unconvertible', { cause })
-  }
-}
-
 /** An enveloped success (C2.1, C2.2). Throws Fault `answer_unconvertible` for data that the format cannot hold. */
 export const successEnvelope = (format: Format, data: JsonObject, items?: ItemNames): Buffer =>
-  Buffer.from(WRITERS[format]([], data, items))
+  format === 'xml' ? writeXmlEnvelope(data, items) : Buffer.from(`{"Errors":[],"Data":${answerJson(data)}}`)
 
 /** The text before and behind the root element of an XML envelope's `Data`. */
-const [BEFORE_DATA = '', AFTER_DATA = ''] = writeXmlEnvelope([], {})
+const [BEFORE_DATA = '', AFTER_DATA = ''] = writeXmlEnvelope({})
+  .toString()
   .split('<Data/>')
   .map((part, at) => (at === 0 ? `${part}<Data>` : `</Data>${part}`))
 
@@ -53,7 +36,12 @@ export const spliceEnvelope = (element: string): Buffer => Buffer.from(BEFORE_DA
 
 /** An enveloped failure of one or more errors; `Data` is empty. Characters of a message that XML cannot hold become U+FFFD. */
 export const errorsEnvelope = (format: Format, errors: readonly EnvelopeError[]): Buffer =>
-  Buffer.from(WRITERS[format](format === 'xml' ? errors.map(toXmlError) : errors, {}))
+  Buffer.from(format === 'xml' ? writeXmlErrors(errors.map(toXmlError)) : writeJsonErrors(errors))
+
+function writeJsonErrors(errors: readonly EnvelopeError[]): string {
+  const entries = errors.map(({ code, message }) => ({ Code: code, Message: message }))
+  return `{"Errors":${JSON.stringify(entries)},"Data":{}}`
+}
 
 const toXmlError = ({ code, message }: EnvelopeError): EnvelopeError => ({
   code: toXmlText(code),

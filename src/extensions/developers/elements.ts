@@ -1,7 +1,8 @@
 import { successEnvelope } from '../../base/http/envelope.ts'
 import type { JsonObject, JsonValue } from '../../base/http/body/json.ts'
 import { Slices } from '../../base/kernel/slices.ts'
-import { type ItemNames, writeXml } from '../../base/http/xml/write.ts'
+import type { ItemNames } from '../../base/http/xml/key-sequences.ts'
+import { writeXml } from '../../base/http/xml/write.ts'
 import { html, type Html, type Slot } from '../../identity/pages/layout.ts'
 
 export interface CodeExample {
@@ -109,7 +110,7 @@ export const answerInBoth = (data: JsonValue, items: ItemNames): InBoth =>
 
 /** In XML the root may have any name (C7.5). */
 export const bodyInBoth = (body: JsonValue, items: ItemNames): InBoth =>
-  bothOf(JSON.stringify(body), () => writeXml(body, 'Request', items))
+  bothOf(JSON.stringify(body), () => writeXml(body, 'Request', items).toString())
 
 /**
  * Makes a part of each item, in slices: an API may have thousands of operations, and other calls are served meanwhile.

@@ -33,7 +33,7 @@ export const xmlPage = ({ defaultFormat, vendor }: DeveloperParts): DeveloperPag
     envelopeXml: inXml(errorsEnvelope('xml', ERRORS)),
     kindsJson: inJson(successEnvelope('json', EVERY_KIND)),
     kindsXml: inXml(successEnvelope('xml', EVERY_KIND)),
-    sentXml: inXml(writeXml(SENT, 'Fund')),
+    sentXml: inXml(writeXml(SENT, 'Fund').toString()),
     sentJson: inJson(JSON.stringify(SENT)),
     depth: String(XML_LIMITS.depth),
     nodes: String(XML_LIMITS.nodes),

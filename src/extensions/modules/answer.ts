@@ -1,8 +1,8 @@
-import { Buffer } from 'node:buffer'
 import { Readable } from 'node:stream'
 import type { BackendAnswer, BackendBody, BackendError } from '../../base/contracts/calls/backend.ts'
 import { isHeaderValue, isToken } from '../../base/http/head/header-text.ts'
 import { StreamInPieces } from '../../base/http/body/pieces.ts'
+import { bufferOf } from '../../base/http/body/read-body.ts'
 import {
   checkStatus,
   type ResponseHeaders,
@@ -131,9 +131,6 @@ function checkBody(body: Members, rules: AnswerRules): BackendBody | Promise<Bac
     return BODIES[kind as BackendBody['kind']](body, rules)
   throw broken(`answered a body of the kind ${String(kind)}`)
 }
-
-export const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
-  Buffer.from(buffer, byteOffset, byteLength)
 
 export function mediaTypeOf(given: unknown): string | undefined {
   if (given === undefined) return undefined

@@ -5,6 +5,7 @@ import { foldName, HOP_BY_HOP } from '../../base/http/head/end-to-end-headers.ts
 import { isBodiless, isSafe } from '../../base/http/head/head.ts'
 import { isHeaderValue, isToken } from '../../base/http/head/header-text.ts'
 import { stringifyJson } from '../../base/http/body/json.ts'
+import { bufferOf } from '../../base/http/body/read-body.ts'
 import {
   DEFAULT_TARGET_LIMIT,
   NO_AUTHORITIES,
@@ -17,7 +18,7 @@ import {
   type ResponseSource,
 } from '../../gateway/backends/forward/forwarding.ts'
 import type { HttpBackend } from '../../gateway/backends/forward/http.ts'
-import { bufferOf, lengthOf, mediaTypeOf, membersOf, MOST_HEAD, MOST_LINES } from './answer.ts'
+import { lengthOf, mediaTypeOf, membersOf, MOST_HEAD, MOST_LINES } from './answer.ts'
 import { broken, ModuleStream, type StreamRules } from './stream.ts'
 import { jsonBodyOf } from './value.ts'
 

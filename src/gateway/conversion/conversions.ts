@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads'
 import { programBeside, threadEnvironment } from '../../base/files/beside.ts'
 import { type After, after as realAfter } from '../../base/kernel/clock.ts'
 import { Fault } from '../../base/kernel/faults.ts'
-import { type Converted, faultOf, type ConversionReply, type Task, TOO_LARGE } from './tasks.ts'
+import { type Converted, type ConversionReply, faultOf, own, type Task, TOO_LARGE } from './tasks.ts'
 
 /** The most threads. With two, one long conversion does not block the next. */
 const MOST = 2
@@ -24,6 +24,8 @@ interface ConvertedBytes extends Converted {
 interface Job {
   readonly task: Task
   readonly sharer: string
+  /** Whether nobody else uses the bytes of the task. */
+  readonly isGiven: boolean
   readonly resolve: (converted: ConvertedBytes) => void
   readonly reject: (fault: Fault) => void
 }
@@ -68,8 +70,8 @@ class Thread {
       this.#fail(new Fault('conversion_busy', { detail: `a conversion took more than ${MOST_TIME} ms` }))
       this.end()
     })
-    // A copy: other buffers may share the memory of these bytes.
-    const bytes = new Uint8Array(job.task.bytes)
+    // They are no longer here when they are there; and other buffers may share their memory.
+    const bytes = job.isGiven ? own(job.task.bytes) : new Uint8Array(job.task.bytes)
     this.#worker.ref()
     try {
       this.#worker.postMessage({ ...job.task, bytes }, [bytes.buffer])
@@ -130,10 +132,13 @@ export class Threads {
     this.#after = after
   }
 
-  /** @param sharer who has its turn among others, however many tasks it has */
-  run(task: Task, sharer = ''): Promise<ConvertedBytes> {
+  /**
+   * @param sharer who has its turn among others, however many tasks it has
+   * @param isGiven whether nobody else uses the bytes of the task: then large ones need not be copied
+   */
+  run(task: Task, sharer = '', isGiven = false): Promise<ConvertedBytes> {
     return new Promise((resolve, reject) => {
-      this.#queue.push({ task, sharer, resolve, reject })
+      this.#queue.push({ task, sharer, isGiven, resolve, reject })
       this.#next()
     })
   }
@@ -182,13 +187,6 @@ export class Threads {
   }
 }
 
-/** The most bytes that are converted at once: most take 1 ms, the worst some 10 ms. XML costs much more than JSON. */
-const AT_ONCE = { xml: 8 * 1024, json: 64 * 1024 }
-
-/** Whether a body is converted at once, without a slot and a thread. @param xml whether XML is read or written */
-export const isSmall = ({ length }: Pick<Uint8Array, 'length'>, xml: boolean): boolean =>
-  length <= (xml ? AT_ONCE.xml : AT_ONCE.json)
-
 const SLOTS = { most: 16, waiting: 64, patience: 10_000 }
 
 /** Conversions of large bodies on other threads (T4.7). There is one instance per process. */
@@ -209,9 +207,9 @@ export class Conversions {
     }
   }
 
-  /** Runs a task on another thread. Rejects with its fault. */
-  async run(task: Task, sharer?: Sharer): Promise<Buffer> {
-    return (await this.#threads.run(task, keyOf(sharer))).bytes
+  /** Runs a task on another thread. Rejects with its fault. @param isGiven see `Threads` */
+  async run(task: Task, sharer?: Sharer, isGiven = false): Promise<Buffer> {
+    return (await this.#threads.run(task, keyOf(sharer), isGiven)).bytes
   }
 
   /** The same, with what else was found. */

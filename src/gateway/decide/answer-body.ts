@@ -8,29 +8,32 @@ import type {
 import type { WrappedBytes } from '../../base/contracts/calls/exchange.ts'
 import type { Format } from '../../base/http/head/accept.ts'
 import { type PayloadShape, successEnvelope, TEXT_AROUND } from '../../base/http/envelope.ts'
-import { checkJson, JsonCheck, NotJson } from '../../base/http/body/json-check.ts'
+import { isWhiteSpace, OPEN_LIST, OPEN_OBJECT, LOWER_N, SPACE } from '../../base/http/body/json-bytes.ts'
+import {
+  BYTE_ORDER_MARK,
+  checkJson,
+  hasByteOrderMark,
+  JsonCheck,
+  NotJson,
+} from '../../base/http/body/json-check.ts'
 import { type PieceSource, readableOf, type Stage } from '../../base/http/body/pieces.ts'
 import { readBody } from '../../base/http/body/read-body.ts'
-import type { ItemNames } from '../../base/http/xml/write.ts'
+import type { ItemNames } from '../../base/http/xml/key-sequences.ts'
 import { Fault, toFault } from '../../base/kernel/faults.ts'
-import { type Conversions, isSmall, type OnGone, type Sharer } from '../conversion/conversions.ts'
-import { type AnswerTask, cannotConvert, convertAnswer, dataOf, searchAnswer } from '../conversion/tasks.ts'
+import type { Conversions, OnGone, Sharer } from '../conversion/conversions.ts'
+import { type AnswerTask, cannotConvert, convertAtOnce, dataOf, searchAnswer } from '../conversion/answers.ts'
+import { isSmall } from '../conversion/at-once.ts'
 
 const notJson = (detail: string): Fault => new Fault('upstream_broken', { detail })
 
-const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf] as const
-
 /**
- * Blanks take the place of a byte order mark. JSON must not begin with one (RFC 8259 §8.1), but many senders write it. The
- * length stays, and a body becomes the same bytes whether it comes at once or in pieces: its tag may be strong (C8.6).
+ * Puts blanks in place of a byte order mark. The length stays the same, and a body becomes the same bytes whether it comes at
+ * once or in pieces: its tag may be strong (C8.6).
  */
 export const withoutBom = (bytes: Buffer): Buffer =>
-  BYTE_ORDER_MARK.every((byte, at) => bytes[at] === byte)
-    ? Buffer.concat([BLANK_MARK, bytes.subarray(BYTE_ORDER_MARK.length)])
-    : bytes
+  hasByteOrderMark(bytes) ? Buffer.concat([BLANK_MARK, bytes.subarray(BYTE_ORDER_MARK.length)]) : bytes
 
-const BLANK = 0x20
-const BLANK_MARK = Buffer.alloc(BYTE_ORDER_MARK.length, BLANK)
+const BLANK_MARK = Buffer.alloc(BYTE_ORDER_MARK.length, SPACE)
 
 /** Verifies JSON that arrives in pieces, and puts blanks in place of its byte order mark, which may be cut too. */
 class PassingJson {
@@ -133,17 +136,15 @@ export function wrapJson(bytes: Buffer): WrappedBytes | string {
   const payload = withoutBom(bytes)
   verify(() => checkJson(payload))
   let first = 0
-  while (BLANKS.has(payload[first] ?? 0)) first += 1
+  while (isWhiteSpace(payload[first] ?? 0)) first += 1
   const { before, after, empty } = FIRST_BYTES.get(payload[first] ?? 0) ?? SCALAR
   return empty ? EMPTY_ENVELOPE : { before, bytes: first === 0 ? payload : payload.subarray(first), after }
 }
 
-const BLANKS: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d])
-const isNoBlank = (byte: number): boolean => !BLANKS.has(byte)
 const FIRST_BYTES: ReadonlyMap<number, Wrapping> = new Map([
-  [0x7b, wrappingOf('object')],
-  [0x5b, wrappingOf('array')],
-  [0x6e, wrappingOf('null')],
+  [OPEN_OBJECT, wrappingOf('object')],
+  [OPEN_LIST, wrappingOf('array')],
+  [LOWER_N, wrappingOf('null')],
 ])
 
 /**
@@ -158,7 +159,7 @@ export function wrapStage(): Stage {
     empty &&= chunk.length === 0
     const bytes = json.pass(chunk)
     if (chosen) return chosen.empty ? NOTHING : bytes
-    const first = bytes.findIndex(isNoBlank)
+    const first = bytes.findIndex((byte) => !isWhiteSpace(byte))
     if (first === -1) return NOTHING
     chosen = FIRST_BYTES.get(bytes[first] ?? 0) ?? SCALAR
     const before = Buffer.from(chosen.before)
@@ -204,7 +205,8 @@ export function envelopeOf(
   const bytes = body.kind === 'bytes' ? body.bytes : NOTHING
   if (bytes.length > limit) throw tooLarge(limit)
   const task = taskOf(bytes, body.kind === 'bytes' ? body.contentType : undefined, rules)
-  if (isSmall(bytes, isOfXml(task))) return convertAnswer(task)
+  const converted = convertAtOnce(task)
+  if (converted !== undefined) return converted
   const sharer = sharerOf(rules)
   return conversions.withSlot(sharer, onGone, () => conversions.run(task, sharer))
 }
@@ -223,8 +225,6 @@ const taskOf = (
   limit,
 })
 
-const isOfXml = ({ answerFormat, to }: AnswerTask): boolean => answerFormat.format === 'xml' || to === 'xml'
-
 /** The body is not read before there is a slot, so that backpressure holds the upstream. */
 function convertStream(
   body: Extract<BackendBody, { kind: 'stream' }>,
@@ -235,7 +235,7 @@ function convertStream(
   const sharer = sharerOf(rules)
   return held(body, sharer, conversions, onGone, async () => {
     const task = taskOf(await readPieces(body.pieces, rules.limit), body.contentType, rules)
-    return isSmall(task.bytes, isOfXml(task)) ? convertAnswer(task) : conversions.run(task, sharer)
+    return convertAtOnce(task) ?? conversions.run(task, sharer, true)
   })
 }
 
@@ -259,7 +259,7 @@ export function searchBody(
 ): Searched | Promise<Searched> {
   const { contentType } = body
   const taskOfBytes = (bytes: Buffer) => ({ kind: 'search', bytes, contentType, places, format }) as const
-  const isAtOnce = (bytes: Buffer): boolean => isSmall(bytes, format === 'xml')
+  const isAtOnce = (bytes: Buffer): boolean => isSmall(bytes, format)
   if (body.kind === 'bytes' && body.bytes.length > limit) throw tooLarge(limit)
   if (body.kind === 'bytes' && isAtOnce(body.bytes))
     return { bytes: body.bytes, found: searchAnswer(taskOfBytes(body.bytes)) }

@@ -12,11 +12,12 @@ import {
   MEDIA_TYPE_OF,
 } from '../../base/http/head/media-type.ts'
 import type { RequestTarget } from '../../base/http/head/request-target.ts'
-import { readBody } from '../../base/http/body/read-body.ts'
+import { bufferOf, readBody } from '../../base/http/body/read-body.ts'
 import { Fault } from '../../base/kernel/faults.ts'
 import type { BodyRule, Operation } from '../actions/action-table.ts'
 import { NO_QUERY, type QueryValues } from '../actions/parameters.ts'
-import { type Conversions, isSmall, type OnGone, type Sharer } from '../conversion/conversions.ts'
+import { isSmall } from '../conversion/at-once.ts'
+import type { Conversions, OnGone, Sharer } from '../conversion/conversions.ts'
 import {
   bodyCheck,
   checkedBody,
@@ -24,10 +25,9 @@ import {
   makeOf,
   type Making,
   PARSERS,
-  plainRequest,
+  requestBody,
   writeMaking,
-  writeBody,
-} from '../conversion/tasks.ts'
+} from '../conversion/bodies.ts'
 
 /** How the body is to be taken; known before any of it is read (C4.11, C4.17). */
 export type BodyPlan =
@@ -191,7 +191,7 @@ export function parseBody(
   if (bytes.length === 0) return (planNothing(operation.body), NO_BODY)
   if (operation.body.kind === 'none') throw new Fault('body_unexpected')
   const use = operation.backend.bodyUse === undefined ? operation : inOwnFormat(as, operation)
-  return isSmall(bytes, as === 'xml' || use.backend.format === 'xml')
+  return isSmall(bytes, as === 'xml' || use.backend.xml !== undefined ? 'xml' : 'json')
     ? convertBody(as, bytes, use)
     : convertLarge(as, received, use, conversions)
 }
@@ -212,19 +212,15 @@ const inOwnFormat = (as: BodyKind, { body, items, backend: { name, xml, keptOut 
 function convertBody(kind: BodyKind, bytes: Buffer, { body, backend, items }: BodyUse): CallBody {
   const { format, xml, keptOut } = backend
   const validate = bodyCheck(body.validate, keptOut?.members)
-  if (xml !== undefined) return asXml(plainRequest(kind, bytes, xml, body.schema, validate))
-  const value = PARSERS[kind](bytes, body.schema)
+  const { schema } = body
+  if (format !== 'value') {
+    const converted = requestBody(kind, bytes, format, { schema, items, xml, validate })
+    return { kind: 'bytes', bytes: bufferOf(converted), contentType: MEDIA_TYPE_OF[format] }
+  }
+  const value = PARSERS[kind](bytes, schema)
   validate?.(value)
-  if (format === 'value') return { kind: 'value', value }
-  const converted = kind === format ? bytes : writeBody(value, format, items)
-  return { kind: 'bytes', bytes: converted, contentType: MEDIA_TYPE_OF[format] }
+  return { kind: 'value', value }
 }
-
-const asXml = (bytes: Uint8Array): CallBody => ({
-  kind: 'bytes',
-  bytes: Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes),
-  contentType: MEDIA_TYPE_OF.xml,
-})
 
 /** The same for a large one, on another thread (T4.7). A value is parsed here, in slices: it cannot cross threads. */
 function convertLarge(
@@ -294,7 +290,7 @@ function makeBody(
   const { recipe } = making
   const to = backend.format === 'xml' ? 'xml' : 'json'
   const type = recipe?.type ?? MEDIA_TYPE_OF[to]
-  const isXml = as === 'xml' || (recipe?.format ?? to) === 'xml'
+  const isXml = as === 'xml' || backend.xml !== undefined || recipe?.format === 'xml'
   const given: GivenBody = {
     bytes,
     as,
@@ -305,7 +301,7 @@ function makeBody(
     items,
     xml: backend.xml,
   }
-  const isAtOnce = (length: number): boolean => isSmall({ length }, isXml)
+  const isAtOnce = (length: number): boolean => isSmall({ length }, isXml ? 'xml' : 'json')
   if (isAtOnce(bytes?.length ?? 0)) {
     const value = checkedBody(given, making)
     if (recipe === undefined || isAtOnce(roughLength(recipe, making.values, { value, bytes }))) {
@@ -343,6 +339,4 @@ const FOUND_LIMITS = { depth: Infinity, nodes: Infinity }
 
 /** An empty one, such as a form without fields, is none. */
 const bodyOf = (bytes: Uint8Array | undefined, contentType: string): CallBody =>
-  bytes === undefined || bytes.length === 0
-    ? NO_BODY
-    : { kind: 'bytes', bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), contentType }
+  bytes === undefined || bytes.length === 0 ? NO_BODY : { kind: 'bytes', bytes: bufferOf(bytes), contentType }

@@ -15,8 +15,9 @@ import { traceIdOf } from '../../base/http/head/trace-context.ts'
 import { Fault, toFault } from '../../base/kernel/faults.ts'
 import { Slices } from '../../base/kernel/slices.ts'
 import type { AuditRule } from '../actions/action-table.ts'
-import { isSmall, type OnGone } from '../conversion/conversions.ts'
-import { keptOf } from '../conversion/tasks.ts'
+import { isSmall } from '../conversion/at-once.ts'
+import type { OnGone } from '../conversion/conversions.ts'
+import { keptOf } from '../conversion/bodies.ts'
 import type { CallOutcome, Decision, OutcomeRecord } from './pipeline.ts'
 import type { Runtime } from './runtime.ts'
 
@@ -86,7 +87,7 @@ export class RecordedCall implements CallRecord, OutcomeRecord {
     const { runtime, decision, rule, exchange } = this.#parts
     const { backend, body } = decision.operation
     const task = { bytes, as, schema: body.schema, xml: backend.xml, fields: rule.fields }
-    if (isSmall(bytes, as === 'xml')) return keptOf(task)
+    if (isSmall(bytes, as === 'xml' ? 'xml' : 'json')) return keptOf(task)
     const { conversions } = runtime
     const sharer = { owner: backend.name, client: decision.principal?.clientKey }
     const onGone: OnGone = (listener) => exchange.onGone(listener)

@@ -7,6 +7,7 @@ import { tokenChallenge } from '../../base/http/head/authorization.ts'
 import { readTag, readTagCondition, tagText, withOpaque } from '../../base/http/head/entity-tag.ts'
 import { ENVELOPE_TYPE, errorsEnvelope, renderFault } from '../../base/http/envelope.ts'
 import { stringifyJson } from '../../base/http/body/json.ts'
+import { bufferOf } from '../../base/http/body/read-body.ts'
 import { BytesInPieces, Passage, type PieceSource } from '../../base/http/body/pieces.ts'
 import { type FaultRow, FAULTS } from '../../base/kernel/fault-table.ts'
 import type { Fault } from '../../base/kernel/faults.ts'
@@ -253,9 +254,6 @@ function convert(
   return envelope instanceof Promise ? envelope.then(answerOf) : answerOf(envelope)
 }
 
-const bufferOf = (bytes: Uint8Array): Buffer =>
-  Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-
 /** A 304 has the validators that a 200 would have (RFC 9110 §15.4.5). */
 function validatorsOf(answer: BackendAnswer, decision: Decision, { head }: Exchange): Headers {
   const { etag } = answer.headers
@@ -355,7 +353,7 @@ const MARK = /-(?:json|xml|own)\.[\w-]{8}$/
 const OWN = '-own.upstream'
 
 /** To be raised when the same answer of an upstream becomes other bytes than before, by another version of Postern. */
-const EDITION = 1
+const EDITION = 2
 
 const marks = new WeakMap<Operation, Map<string, string>>()
 

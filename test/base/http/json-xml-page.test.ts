@@ -4,7 +4,8 @@ import type { BodySchema } from '../../../src/base/http/body/body-schema.ts'
 import { errorsEnvelope, errorsOf, isEnvelope, successEnvelope } from '../../../src/base/http/envelope.ts'
 import { parseJson, stringifyJson } from '../../../src/base/http/body/json.ts'
 import { ENVELOPE_SCHEMA, readXml, XML_LIMITS } from '../../../src/base/http/xml/read.ts'
-import { type ItemNames, writeXml } from '../../../src/base/http/xml/write.ts'
+import type { ItemNames } from '../../../src/base/http/xml/key-sequences.ts'
+import { writeXml } from '../../../src/base/http/xml/write.ts'
 
 const page = readFileSync(new URL('../../../src/base/http/xml/json-xml.md', import.meta.url), 'utf8')
 
@@ -46,7 +47,7 @@ describe('the page of the mapping', () => {
       expect(stringifyJson(readXml(Buffer.from(xml!), ENVELOPE_SCHEMA))).toBe(same(envelope))
     } else {
       const items = JSON.parse(blocks['json items'] ?? '{}') as ItemNames
-      const written = writeXml(parseJson(Buffer.from(json!)), 'ApiResponse', items)
+      const written = writeXml(parseJson(Buffer.from(json!)), 'ApiResponse', items).toString()
       expect(withoutDeclaration(written)).toBe(compact(xml!))
       expect(stringifyJson(readXml(Buffer.from(xml!)))).toBe(same(json!))
     }

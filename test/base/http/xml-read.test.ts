@@ -156,6 +156,41 @@ const FUND: BodySchema = {
   },
 }
 
+describe('documents that follow each other', () => {
+  const MARK = '\u{FFFD}'
+  const many = (count: number, name: (at: number) => string): string =>
+    `<a>${Array.from({ length: count }, (_, at) => `<${name(at)}/>`).join('')}</a>`
+
+  it('C7.5, T4.4 half a surrogate pair in one is nothing to the others', () => {
+    expect(json(`<a type="array"><${MARK}>1</${MARK}></a>`)).toBe('["1"]')
+    for (const name of ['_xD800_', '_xDC00_a', 'a_xD800_'])
+      expect(refusal(`<a><${name}>1</${name}></a>`)).toContain('half a surrogate pair')
+    expect(json(`<a type="array"><${MARK}>1</${MARK}><${MARK}>2</${MARK}></a>`)).toBe('["1","2"]')
+    expect(refusal(`<a><${MARK}>1</${MARK}><b/><${MARK}>2</${MARK}></a>`)).toContain('is repeated')
+  })
+
+  it('C7.5, T4.4 a repeated key is refused, however many names and spellings came before', () => {
+    const before = [
+      '<a/>',
+      many(900, (at) => `n${at}`),
+      many(300, (at) => `m${at}`),
+      many(20, (at) => `${'l'.repeat(80)}${at}`),
+    ]
+    for (const text of before) {
+      readXml(Buffer.from(text))
+      for (const [one, other] of [
+        ['A', '_x0041_'],
+        ['n5', '_x006E_5'],
+        ['_x005F_x_', '_x005F__x0078__'],
+        ['l'.repeat(80), 'l'.repeat(80)],
+      ] as const) {
+        expect(refusal(`<a><${one}/><b/><${other}/></a>`)).toContain('is repeated')
+        expect(refusal(`<a><${other}/><b/><${one}/></a>`)).toContain('is repeated')
+      }
+    }
+  })
+})
+
 describe('XML to JSON by a schema', () => {
   it.each([
     ['<F/>', '{}'],
@@ -253,7 +288,7 @@ describe('JSON to XML to JSON', () => {
     fc.assert(
       fc.property(jsonValues(), fc.boolean(), (value, named) => {
         const items = named ? { a: 'b', '': 'c', __proto__: 'd', Item: 'Items' } : {}
-        const back = readXml(Buffer.from(writeXml(value, 'Root', items)))
+        const back = readXml(writeXml(value, 'Root', items))
         expect(canonical(back)).toBe(canonical(value))
       }),
       { numRuns: 3000 },
@@ -263,16 +298,14 @@ describe('JSON to XML to JSON', () => {
   it('C7.5 is the identity for the data of an envelope too', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), jsonValues()), (data) => {
-        const xml = writeXmlEnvelope([{ code: 'A', message: 'b' }], data)
-        expect(canonical(readXml(Buffer.from(xml), ENVELOPE_SCHEMA))).toBe(
-          canonical({ Errors: [{ Code: 'A', Message: 'b' }], Data: data }),
-        )
+        const xml = writeXmlEnvelope(data)
+        expect(canonical(readXml(xml, ENVELOPE_SCHEMA))).toBe(canonical({ Errors: [], Data: data }))
       }),
     )
   })
 
   it('C7.5 keeps the literals of JSON that came as bytes', () => {
     const text = '{"a":[1.0,1e5,-0,12345678901234567890,0.1],"b":{"__proto__":null,"":[[]]}}'
-    expect(stringifyJson(readXml(Buffer.from(writeXml(parseJson(Buffer.from(text))))))).toBe(text)
+    expect(stringifyJson(readXml(writeXml(parseJson(Buffer.from(text)))))).toBe(text)
   })
 })

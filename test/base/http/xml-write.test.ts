@@ -1,13 +1,17 @@
 import { describe, expect, it } from 'vitest'
 import { Fault } from '../../../src/base/kernel/faults.ts'
 import type { JsonObject, JsonValue } from '../../../src/base/http/body/json.ts'
-import { type ItemNames, writeXml, writeXmlEnvelope } from '../../../src/base/http/xml/write.ts'
+import type { ItemNames } from '../../../src/base/http/xml/key-sequences.ts'
+import { unescapeName } from '../../../src/base/http/xml/syntax.ts'
+import { xmlOfJson } from '../../../src/base/http/xml/xml-writer.ts'
+import { writeXml, writeXmlEnvelope, writeXmlErrors } from '../../../src/base/http/xml/write.ts'
 
 const DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>'
+const LIMITS = { depth: 200, nodes: 1_000_000, most: Infinity, newKeys: Infinity }
 const NIL = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
 
 const written = (value: JsonValue, items?: ItemNames): string => {
-  const xml = writeXml(value, 'R', items)
+  const xml = writeXml(value, 'R', items).toString()
   expect(xml.startsWith(DECLARATION)).toBe(true)
   return xml.slice(DECLARATION.length)
 }
@@ -48,6 +52,58 @@ describe('JSON to XML', () => {
     [[null], `<R ${NIL} type="array"><Item xsi:nil="true"/></R>`],
   ])('C7.5 writes %j', (value, xml) => expect(written(value)).toBe(xml))
 
+  it.each<[string, unknown, string]>([
+    [
+      'NaN and infinity as null',
+      { a: NaN, b: [-Infinity] },
+      `<R ${NIL}><a xsi:nil="true"/><b type="array"><Item xsi:nil="true"/></b></R>`,
+    ],
+    [
+      'what toJSON says',
+      { at: new Date(0), own: { toJSON: (key: string) => [key] } },
+      '<R><at>1970-01-01T00:00:00.000Z</at><own type="array"><Item>own</Item></own></R>',
+    ],
+    ['nothing of an undefined member', { a: undefined, b: 1 }, '<R><b type="number">1</b></R>'],
+    ['an object whose members are undefined as an empty one', { a: undefined }, '<R type="object"/>'],
+    [
+      'null for an undefined item',
+      [undefined, 1],
+      `<R ${NIL} type="array"><Item xsi:nil="true"/><Item type="number">1</Item></R>`,
+    ],
+    ['nothing of a member that is a function', { a: () => 1, b: '' }, '<R><b/></R>'],
+  ])('C7.5 writes of a value what JSON says of it: %s', (_, value, xml) =>
+    expect(written(value as JsonValue)).toBe(xml),
+  )
+
+  it.each<[string, string]>([
+    ['{"10":1,"b":2,"1":3}', '10 b 1'],
+    ['{"b":{"2":1,"1":2},"0":[{"1":1,"0":2}]}', 'b 2 1 0 Item 1 0'],
+    ['{"1":1,"1.0":2,"01":3,"0":4,"4294967295":5,"-1":6}', '1 1.0 01 0 4294967295 -1'],
+  ])('C7.5 writes the members of a JSON text in its order: %s', (json, names) => {
+    for (const text of [json, json, ` ${json.replaceAll(':', ' : ')}`]) {
+      const xml = xmlOfJson(Buffer.from(text), {
+        layout: { kind: 'document', root: 'R' },
+        items: {},
+        ...LIMITS,
+      })
+      const found = Array.from(xml.toString().matchAll(/<([^ />?]+)/g), ([, name]) =>
+        unescapeName(name ?? ''),
+      )
+      expect(found.join(' ')).toBe(`R ${names}`)
+    }
+  })
+
+  it('C7.5 names the items of an array within an array Item, whatever the member before it holds', () => {
+    const items = { Tags: 'Tag' }
+    expect(written([{ Tags: 1 }, [2]], items)).toBe(
+      '<R type="array"><Item><Tags type="number">1</Tags></Item><Item type="array"><Item type="number">2</Item></Item></R>',
+    )
+    expect(written({ Tags: [[1], { Tags: '' }, [2]] }, items)).toBe(
+      '<R><Tags type="array"><Tag type="array"><Item type="number">1</Item></Tag><Tag><Tags/></Tag>' +
+        '<Tag type="array"><Item type="number">2</Item></Tag></Tags></R>',
+    )
+  })
+
   it("C7.5 names an array's items by the singular that the action configures, for that member alone", () => {
     const items = { Funds: 'Fund', Tags: '1 tag' }
     expect(written({ Funds: [['a']], Tags: ['b'], Other: ['c'], constructor: ['d'] }, items)).toBe(
@@ -57,7 +113,7 @@ describe('JSON to XML', () => {
     )
   })
 
-  it('T4.2 lets no key become markup, an attribute or one of the builder’s own names', () => {
+  it('T4.2 lets no key become markup, an attribute or one of a name of another kind', () => {
     const keys = [
       'a><b',
       'a b="c"',
@@ -90,7 +146,6 @@ describe('JSON to XML', () => {
     ['a lone high surrogate', '\uD800'],
     ['a lone low surrogate', 'x\uDC00y'],
     ['a key with half a surrogate pair', { '\uD800': 'a' }],
-    ['a number that JSON cannot say', Number.NaN],
     ['a value that JSON cannot say', 1n as unknown as JsonValue],
   ])('C7.5 T4.4 answers 500 for %s', (_, value) => {
     expect(faultOf(() => writeXml(value))).toBe('answer_unconvertible 500')
@@ -110,7 +165,8 @@ describe('JSON to XML', () => {
 
 describe('XML envelopes', () => {
   it('C2.2 C7.5 writes a success whose own elements carry no mark', () => {
-    expect(writeXmlEnvelope([], { Funds: [{ Code: 'A' }], TotalCount: 1 }, { Funds: 'Fund' })).toBe(
+    const data = { Funds: [{ Code: 'A' }], TotalCount: 1 }
+    expect(writeXmlEnvelope(data, { Funds: 'Fund' }).toString()).toBe(
       `${DECLARATION}<ApiResponse><Errors/><Data><Funds type="array"><Fund><Code>A</Code></Fund></Funds>` +
         '<TotalCount type="number">1</TotalCount></Data></ApiResponse>',
     )
@@ -121,20 +177,20 @@ describe('XML envelopes', () => {
       { code: 'A', message: 'x & y' },
       { code: 'B', message: '' },
     ]
-    expect(writeXmlEnvelope(errors, {})).toBe(
+    expect(writeXmlErrors(errors)).toBe(
       `${DECLARATION}<ApiResponse><Errors><Error><Code>A</Code><Message>x &amp; y</Message></Error>` +
         '<Error><Code>B</Code><Message/></Error></Errors><Data/></ApiResponse>',
     )
   })
 
   it('C7.5 marks what the data names like the envelope', () => {
-    expect(writeXmlEnvelope([], { Errors: [], Data: {}, Code: 1 })).toContain(
+    expect(writeXmlEnvelope({ Errors: [], Data: {}, Code: 1 }).toString()).toContain(
       '<Data><Errors type="array"/><Data type="object"/><Code type="number">1</Code></Data>',
     )
   })
 
   it('C7.5 declares xsi at the root for a null in the data', () => {
-    expect(writeXmlEnvelope([], { A: null })).toContain(
+    expect(writeXmlEnvelope({ A: null }).toString()).toContain(
       `<ApiResponse ${NIL}><Errors/><Data><A xsi:nil="true"/></Data>`,
     )
   })

@@ -3,7 +3,7 @@
  * for a JSON client; and of the same data in Postern's own dialect. Rounds are interleaved, medians are told. BENCH_ROUNDS
  * and BENCH_SECONDS bound it.
  */
-import { convertAnswer, type AnswerTask } from '../../../src/gateway/conversion/tasks.ts'
+import { convertAnswer, type AnswerTask } from '../../../src/gateway/conversion/answers.ts'
 import type { PlainXmlRules } from '../../../src/base/http/xml/plain-document.ts'
 import { median } from './exchanges.ts'
 import { machine } from './machine.ts'

@@ -5,7 +5,8 @@
  */
 import type { KeptMembers } from '../../../src/base/contracts/calls/backend.ts'
 import type { BodyRecipe } from '../../../src/base/contracts/calls/templates.ts'
-import { perform, type Task, writeMaking } from '../../../src/gateway/conversion/tasks.ts'
+import { writeMaking } from '../../../src/gateway/conversion/bodies.ts'
+import { perform, type Task } from '../../../src/gateway/conversion/tasks.ts'
 import { toFault } from '../../../src/base/kernel/faults.ts'
 import { JSON_TYPE, MadeBodies } from '../../support/made-bodies.ts'
 import { bearer } from '../../support/requests.ts'

@@ -1,6 +1,6 @@
 /**
  * `npm run prove [NAME … | all] [-- OPTION …]`: runs what takes long and reports figures, one script after another; without
- * a name, tells the names. What follows the names from the first option or number on is handed to the script.
+ * a name, tells the names. What follows the names from the first option, number or path (`/…`, `./…`) on is handed to the script.
  */
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -27,7 +27,7 @@ const summaryOf = (name: string): string =>
     .slice(0, 110)
 
 const args = process.argv.slice(2)
-const firstOption = args.findIndex((arg) => /^[-0-9]/.test(arg))
+const firstOption = args.findIndex((arg) => /^[-0-9./]/.test(arg))
 const [named, options] =
   firstOption === -1 ? [args, []] : [args.slice(0, firstOption), args.slice(firstOption)]
 const unknown = named.filter((name) => name !== 'all' && !scripts.includes(name))

@@ -1,6 +1,12 @@
 import { Buffer, isUtf8 } from 'node:buffer'
 import { JSON_CHECK } from './json-check.wasm.ts'
 
+/** In UTF-8. JSON must not begin with one (RFC 8259 §8.1), but many senders write it. */
+export const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf] as const
+
+export const hasByteOrderMark = (bytes: Uint8Array): boolean =>
+  BYTE_ORDER_MARK.every((byte, at) => bytes[at] === byte)
+
 /** A document that is no JSON, or not of the shape that was promised. `message` says where, in bytes from 0. */
 export class NotJson extends Error {
   override readonly name = 'NotJson'

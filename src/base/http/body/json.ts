@@ -1,5 +1,17 @@
 import { Fault } from '../../kernel/faults.ts'
 import { Slices } from '../../kernel/slices.ts'
+import {
+  BACKSLASH,
+  CLOSE_LIST,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  isWhiteSpace,
+  OPEN_LIST,
+  OPEN_OBJECT,
+  QUOTE,
+  SPACE,
+} from './json-bytes.ts'
 import { decodeUtf8, quoted } from './read-body.ts'
 
 /**
@@ -129,21 +141,25 @@ export const parseJsonInSlices = async (
 /** JSON text of a value, without loss: literals as they came. parseJson reads the same value from it. */
 export const stringifyJson = (value: JsonValue): string => JSON.stringify(value)
 
+/**
+ * The same of an answer that a backend made as a value, which may be anything.
+ * @throws Fault `answer_unconvertible` for what JSON.stringify throws for (a cycle, a BigInt, and in some engines thousands of
+ *   levels; T4.5) and what it leaves out
+ */
+export function answerJson(value: JsonValue): string {
+  try {
+    const text = JSON.stringify(value) as string | undefined
+    if (text !== undefined) return text
+  } catch (cause) {
+    throw new Fault('answer_unconvertible', { cause })
+  }
+  throw new Fault('answer_unconvertible', { detail: `JSON has no word for a ${typeof value}` })
+}
+
 /** A value for people: a text as it is, all else as JSON. */
 export const plainText = (value: JsonValue): string =>
   typeof value === 'string' ? value : stringifyJson(value)
 
-const SPACE = 0x20
-const QUOTE = 0x22
-const COMMA = 0x2c
-const COLON = 0x3a
-const OPEN_LIST = 0x5b
-const BACKSLASH = 0x5c
-const CLOSE_LIST = 0x5d
-const OPEN_OBJECT = 0x7b
-const CLOSE_OBJECT = 0x7d
-
-const WHITE = new Set([SPACE, 0x09, 0x0a, 0x0d])
 const WORDS: readonly (readonly [string, JsonValue])[] = [
   ['true', true],
   ['false', false],
@@ -197,7 +213,7 @@ class JsonReader {
   /** The next character that is not white space; NaN at the end. */
   private peek(): number {
     let code = this.text.charCodeAt(this.at)
-    while (code <= SPACE && WHITE.has(code)) code = this.text.charCodeAt(++this.at)
+    while (code <= SPACE && isWhiteSpace(code)) code = this.text.charCodeAt(++this.at)
     return code
   }
 

@@ -55,6 +55,10 @@ export function isLost(socket: Socket): boolean {
   return found !== undefined && found !== 0
 }
 
+/** The same bytes, which are not copied. */
+export const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
+  Buffer.from(buffer, byteOffset, byteLength)
+
 const LONGEST = 60
 
 /**

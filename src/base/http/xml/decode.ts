@@ -1,7 +1,7 @@
-import { Buffer } from 'node:buffer'
 import { Fault } from '../../kernel/faults.ts'
 import { parseContentType } from '../head/media-type.ts'
-import { decodeUtf8, printable } from '../body/read-body.ts'
+import { BYTE_ORDER_MARK } from '../body/json-check.ts'
+import { bufferOf, decodeUtf8, printable } from '../body/read-body.ts'
 
 /** The text of a document, without its byte order mark, and the encoding that its declaration may name. */
 export interface DecodedXml {
@@ -21,8 +21,7 @@ const utf16 = (label: 'utf-16le' | 'utf-16be'): Decoder => {
 }
 
 /** TextDecoder takes this name for windows-1252 (WHATWG Encoding §4.2), which has other characters at 0x80 to 0x9F. */
-const latin1: Decoder = (bytes) =>
-  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
+const latin1: Decoder = (bytes) => bufferOf(bytes).toString('latin1')
 
 interface Marked {
   readonly mark: readonly number[]
@@ -31,7 +30,7 @@ interface Marked {
 }
 
 const BYTE_ORDER_MARKS: readonly Marked[] = [
-  { mark: [0xef, 0xbb, 0xbf], encoding: UTF_8, decode: decodeUtf8 },
+  { mark: BYTE_ORDER_MARK, encoding: UTF_8, decode: decodeUtf8 },
   { mark: [0xfe, 0xff], encoding: 'utf-16', decode: utf16('utf-16be') },
   { mark: [0xff, 0xfe], encoding: 'utf-16', decode: utf16('utf-16le') },
 ]

@@ -1,17 +1,57 @@
+import { XMLBuilder } from 'fast-xml-parser'
 import { Fault } from '../../kernel/faults.ts'
 import { isJsonObject, type JsonObject, type JsonValue, literalOf } from '../body/json.ts'
 import { quoted } from '../body/read-body.ts'
 import { NamespaceScope } from './namespaces.ts'
 import { BODY_LIMITS, type PathRule, type PlainXmlRules, ruleOf } from './plain-document.ts'
 import { ATTRIBUTE, TEXT } from './plain-read.ts'
-import { escapeAttribute, escapeText, isQName, isXmlText } from './syntax.ts'
-import { buildXml, DECLARATION, setOwn, type XmlNode, type XmlParent } from './write.ts'
+import { DECLARATION, escapeAttribute, escapeText, isQName, isXmlText } from './syntax.ts'
 
 function refuse(why: string): never {
   throw new Fault('body_malformed', { say: `For the data service it becomes XML: ${why}.`, quotes: true })
 }
 
 type Attributes = Record<string, string>
+
+/**
+ * fast-xml-parser's builder writes whatever it is given, so that what it is given must be right already:
+ * - it does not check names: ours are qualified names, and so none of its own keys `@`, `#text`, `?…`;
+ * - its entities are five passes over each text and know no `\r`: off, we escape;
+ * - by default it writes `a="true"` as a bare `a`, and gives up below 100 levels (0: never);
+ * - `jPath` (not in its types) spares it a path string per element.
+ */
+const OPTIONS = {
+  format: false,
+  ignoreAttributes: false,
+  attributesGroupName: '@',
+  textNodeName: '#text',
+  suppressBooleanAttributes: false,
+  suppressEmptyNode: true,
+  processEntities: false,
+  maxNestedTags: 0,
+  jPath: false,
+} as const
+// eslint-disable-next-line @typescript-eslint/no-deprecated -- in favour of the package that this one re-exports
+const builder = new XMLBuilder(OPTIONS)
+
+/** The builder's input: text, or an element's attributes (`@`), text (`#text`) and children by name. All escaped. */
+type XmlNode = string | XmlParent
+interface XmlParent {
+  [name: string]: XmlNode | readonly XmlNode[] | Readonly<Attributes>
+}
+
+function buildXml(name: string, node: XmlNode): string {
+  const root: XmlParent = {}
+  setOwn(root, name, node)
+  return builder.build(root)
+}
+
+/** Assignment, but for the one name that would set the prototype instead. */
+function setOwn<T>(object: Record<string, T>, name: string, value: T): void {
+  if (name === '__proto__')
+    Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true })
+  else object[name] = value
+}
 
 const kindOf = (value: JsonValue): string =>
   value === null ? 'null' : Array.isArray(value) ? 'a list' : 'an object'

@@ -1,3 +1,5 @@
+export const DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>'
+
 /** The namespace of `xsi:nil` (XML Schema 1.0 part 1, §2.6). */
 export const XSI = 'http://www.w3.org/2001/XMLSchema-instance'
 
@@ -36,14 +38,17 @@ const escapeUnits = (text: string): string => {
 
 /** The element name of a key: always an NCName (XML 1.0 fifth edition), different for different keys. */
 export function escapeName(key: string): string {
-  if (PLAIN.test(key) && !key.includes('_x')) return key
+  if (PLAIN.test(key) && !isEscaped(key)) return key
   if (key === '') return EMPTY
   return key === EMPTY ? '_x005F_x_' : key.replace(UNFIT, escapeUnits)
 }
 
+/** Whether a name may spell another key than it is. */
+export const isEscaped = (name: string): boolean => name.includes('_x')
+
 /** The key of an element name: the inverse of `escapeName`. Ill-formed (`isWellFormed`) only if the name says so. */
 export function unescapeName(name: string): string {
-  if (!name.includes('_x')) return name
+  if (!isEscaped(name)) return name
   if (name === EMPTY) return ''
   return name.replace(ESCAPE, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
 }
@@ -98,4 +103,4 @@ export const escapeAttribute = (value: string): string =>
 const BLANK = /^[\t\n\r ]*$/
 
 /** White space alone, or nothing (XML 1.0 §2.3). */
-export const isBlank = (text: string): boolean => BLANK.test(text)
+export const isBlank = (text: string): boolean => text === '' || BLANK.test(text)
