@@ -25,7 +25,8 @@ export interface BodyProblem {
 const MOST_PROBLEMS = 5
 
 interface Findings {
-  readonly path: string[]
+  /** Names of members, and indexes of items. */
+  readonly path: (string | number)[]
   readonly problems: BodyProblem[]
   /** Whether one of them names a field that the schema does not. */
   quotes: boolean
@@ -104,7 +105,7 @@ const isNumber = (value: JsonValue): value is number | RawNumber =>
 const TYPES: Readonly<Record<BodyType, (value: JsonValue) => boolean>> = {
   string: (value) => typeof value === 'string',
   number: isNumber,
-  integer: (value) => isNumber(value) && isIntegerLiteral(literalOf(value)),
+  integer: (value) => Number.isSafeInteger(value) || (isNumber(value) && isIntegerLiteral(literalOf(value))),
   boolean: (value) => typeof value === 'boolean',
   array: Array.isArray,
   object: isJsonObject,
@@ -208,7 +209,7 @@ function listChecks({ items, minItems, maxItems }: BodySchema): readonly Check<J
     given(items, (schema) => {
       const check = compileCheck(schema)
       return (list, findings) =>
-        list.forEach((item, index) => within(findings, `[${index}]`, () => check(item, findings)))
+        list.forEach((item, index) => within(findings, index, () => check(item, findings)))
     }),
   )
 }
@@ -220,8 +221,7 @@ function objectChecks({
 }: BodySchema): readonly Check<JsonObject>[] {
   const needed = given(required, (names): Check<JsonObject> => (object, findings) => {
     for (const name of names)
-      if (!Object.hasOwn(object, name))
-        within(findings, memberStep(name), () => report(findings, 'is required'))
+      if (!Object.hasOwn(object, name)) within(findings, name, () => report(findings, 'is required'))
   })
   if (properties === undefined && (additionalProperties ?? true) === true) return present(needed)
   const members = new Map(
@@ -234,7 +234,7 @@ function objectChecks({
       if (findings.problems.length >= MOST_PROBLEMS) return
       const member = members.get(name)
       const before = findings.problems.length
-      within(findings, memberStep(name), () => (member ?? others)(object[name] ?? null, findings))
+      within(findings, name, () => (member ?? others)(object[name] ?? null, findings))
       if (member === undefined && findings.problems.length > before) findings.quotes = true
     }
   })
@@ -245,9 +245,7 @@ function otherMembers(additional: BodySchema['additionalProperties']): Check {
   return additional === false ? demand(() => false, 'is not known here') : () => undefined
 }
 
-const memberStep = (name: string): string => `.${printable(name)}`
-
-function within(findings: Findings, step: string, check: () => void): void {
+function within(findings: Findings, step: string | number, check: () => void): void {
   if (findings.problems.length >= MOST_PROBLEMS) return
   findings.path.push(step)
   check()
@@ -256,5 +254,6 @@ function within(findings: Findings, step: string, check: () => void): void {
 
 function report({ path, problems }: Findings, why: string): void {
   if (problems.length >= MOST_PROBLEMS) return
-  problems.push({ field: path.join('').replace(/^\./, ''), why })
+  const steps = path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${printable(step)}`))
+  problems.push({ field: steps.join('').replace(/^\./, ''), why })
 }
