@@ -120,15 +120,15 @@ class ValueReader {
   }
 
   nameOf({ name }: XmlElement): string {
-    return this.#strip ? localOf(name) : name
+    return this.#strip ? localOf(name.text) : name.text
   }
 
   read(element: XmlElement, rule: PathRule): JsonValue {
-    const { children, text } = element
+    const { first, text } = element
     const object = this.#attributes(element, rule)
-    if (children.length > 0) {
+    if (first !== undefined) {
       const filled = object ?? newObject()
-      this.#elements(children, filled, rule)
+      this.#elements(first, filled, rule)
       return withEmptyArrays(filled, rule) ?? filled
     }
     const name = this.nameOf(element)
@@ -150,8 +150,8 @@ class ValueReader {
   }
 
   /** Elements of one name are a list, in the place of the first. */
-  #elements(elements: readonly XmlElement[], object: JsonObject, rule: PathRule): void {
-    for (const element of elements) {
+  #elements(first: XmlElement, object: JsonObject, rule: PathRule): void {
+    for (let element: XmlElement | undefined = first; element !== undefined; element = element.next) {
       const name = this.nameOf(element)
       if (rule.type !== undefined) throw unmappable(`: what is a ${rule.type} holds ${printable(name)}`)
       const below = ruleOf(rule, name)

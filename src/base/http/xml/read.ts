@@ -1,9 +1,9 @@
 import type { Fault } from '../../kernel/faults.ts'
-import { type BodySchema, type BodyType, memberSchema, typesOf } from '../body/body-schema.ts'
-import { type JsonObject, type JsonValue, parseNumberLiteral } from '../body/json.ts'
+import { type BodySchema, type BodyType, memberSchema } from '../body/body-schema.ts'
+import { type JsonObject, type JsonValue, newObject, parseNumberLiteral } from '../body/json.ts'
 import { decodeUtf8, printable } from '../body/read-body.ts'
 import { doctypeOf } from './decode.ts'
-import { isBlank, unescapeName, XSI } from './syntax.ts'
+import { isBlank, XSI } from './syntax.ts'
 import {
   type Attributes,
   checkText,
@@ -32,7 +32,7 @@ export const XML_LIMITS: BodyLimits = {
   references: 50_000,
 }
 
-const MARKS: ReadonlySet<string> = new Set<XmlMark>(['string', 'number', 'boolean', 'array', 'object'])
+const MARKS = ['string', 'number', 'boolean', 'array', 'object'] as const
 const NIL: Readonly<Record<string, boolean>> = { true: true, 1: true, false: false, 0: false }
 /** The namespaces of the prefixes `xml` and `xmlns` (Namespaces in XML 1.0 §3). */
 const RESERVED: ReadonlySet<string> = new Set([
@@ -45,6 +45,8 @@ const DECLARES_PREFIX = /^xmlns:(?!xml$|xmlns$)[^:]+$/
 class MarkedTree extends XmlTree implements XmlListener {
   /** How many elements are open where the prefix `xsi` is declared; undefined: it is not. */
   #xsiFrom: number | undefined
+  /** Whether the tag that is read declares a namespace. */
+  #declares = false
 
   declared({ encoding }: Declaration, place: XmlPosition): void {
     if (encoding !== undefined && encoding.toLowerCase() !== 'utf-8')
@@ -60,12 +62,16 @@ class MarkedTree extends XmlTree implements XmlListener {
   }
 
   attribute(name: string, place: XmlPosition): void {
-    if (name === 'type' || name === 'xsi:nil' || name === 'xmlns' || DECLARES_PREFIX.test(name)) return
+    if (name === 'type' || name === 'xsi:nil') return
+    this.#declares = true
+    if (name === 'xmlns' || DECLARES_PREFIX.test(name)) return
     throw malformed(place, `the attribute ${printable(name)} is not known; there are xmlns, xsi:nil and type`)
   }
 
   open(name: string, attributes: Attributes | undefined, place: XmlPosition): void {
-    if (attributes !== undefined && declaresXsi(attributes, place)) this.#xsiFrom ??= this.depth
+    if (this.#declares && attributes !== undefined && declaresXsi(attributes, place))
+      this.#xsiFrom ??= this.depth
+    this.#declares = false
     const mark = attributes && markOf(attributes, this.#xsiFrom !== undefined, place)
     this.requireNoText(place)
     this.add(name, undefined, mark, place)
@@ -83,7 +89,8 @@ class MarkedTree extends XmlTree implements XmlListener {
 
 /** Namespaces in XML 1.0 §3 and §5: a prefix is bound to something, `xsi` to its own namespace. */
 function declaresXsi(attributes: Attributes, place: XmlPosition): boolean {
-  for (const [name, value] of Object.entries(attributes)) {
+  for (const name in attributes) {
+    const value = attributes[name] ?? ''
     if (name.startsWith('xmlns:') && value === '')
       throw malformed(place, `${printable(name)} is bound to nothing`)
     if (name === 'xmlns:xsi' && value !== XSI) throw malformed(place, `xmlns:xsi is not ${XSI}`)
@@ -100,8 +107,11 @@ function markOf(attributes: Attributes, xsi: boolean, place: XmlPosition): XmlMa
     if (type !== undefined) throw malformed(place, 'xsi:nil and type contradict each other')
     return 'null'
   }
-  if (type === undefined || isMark(type)) return type
-  throw malformed(place, `the type ${printable(type)} is not known; there are ${[...MARKS].join(', ')}`)
+  if (type === undefined) return undefined
+  // Not the text of the document: the engine knows this string as the name of a reader.
+  const mark = MARKS.find((each) => each === type)
+  if (mark !== undefined) return mark
+  throw malformed(place, `the type ${printable(type)} is not known; there are ${MARKS.join(', ')}`)
 }
 
 function isNil(nil: string, xsi: boolean, place: XmlPosition): boolean {
@@ -110,8 +120,6 @@ function isNil(nil: string, xsi: boolean, place: XmlPosition): boolean {
   if (value === undefined) throw malformed(place, 'xsi:nil is neither true nor false')
   return value
 }
-
-const isMark = (type: string): type is XmlMark => MARKS.has(type)
 
 function readTree(bytes: Uint8Array, limits: BodyLimits, inOnePiece = false): XmlElement {
   if (bytes.byteLength > limits.bytes) throw malformedXml(`there are more than ${limits.bytes} bytes`)
@@ -136,42 +144,73 @@ export const ENVELOPE_SCHEMA: BodySchema = {
 }
 
 function refuse(element: XmlElement, why: string): never {
-  throw malformed(element, `the element ${printable(element.name)} ${why}`)
+  throw malformed(element, `the element ${printable(element.name.text)} ${why}`)
 }
 
 /** Marks and schemas name numbers differently. */
-const markOfType = (type: BodyType): XmlMark => (type === 'integer' ? 'number' : type)
+const MARK_OF: Readonly<Record<BodyType, readonly [XmlMark]>> = {
+  string: ['string'],
+  number: ['number'],
+  integer: ['number'],
+  boolean: ['boolean'],
+  array: ['array'],
+  object: ['object'],
+  null: ['null'],
+}
+const ANY: readonly XmlMark[] = []
+
+const kindsOf = new WeakMap<BodySchema, readonly XmlMark[]>()
 
 /** The kinds of value that a schema expects, in the words of marks; empty where it says nothing about it. */
 function expected(schema: BodySchema | undefined): readonly XmlMark[] {
-  if (schema === undefined) return []
-  const types = typesOf(schema)
-  if (types.length > 0) return types.map(markOfType)
-  if (schema.items !== undefined) return ['array']
-  return schema.properties === undefined ? [] : ['object']
+  if (schema === undefined) return ANY
+  const known = kindsOf.get(schema)
+  if (known !== undefined) return known
+  const kinds = marksOf(schema)
+  kindsOf.set(schema, kinds)
+  return kinds
+}
+
+function marksOf(schema: BodySchema): readonly XmlMark[] {
+  const { type } = schema
+  if (typeof type === 'string') return MARK_OF[type]
+  if (type !== undefined && type.length > 0) return type.flatMap((each) => MARK_OF[each])
+  if (schema.items !== undefined) return MARK_OF.array
+  return schema.properties === undefined ? ANY : MARK_OF.object
 }
 
 type Reader = (element: XmlElement, schema: BodySchema | undefined) => JsonValue
 
+/** The value of a text, by the kind that it is to be; undefined: it is none of it. In the order in which they are tried. */
+const TEXTS: Readonly<Record<Exclude<XmlMark, 'null'>, (text: string) => JsonValue | undefined>> = {
+  string: (text) => text,
+  number: parseNumberLiteral,
+  boolean: (text) => (text === 'true' || text === 'false' ? text === 'true' : undefined),
+  array: (text) => (isBlank(text) ? [] : undefined),
+  object: (text) => (isBlank(text) ? newObject() : undefined),
+}
+const TEXT_KINDS = Object.keys(TEXTS) as (keyof typeof TEXTS)[]
+
 const READERS: Readonly<Record<XmlMark, Reader>> = {
   string: (element) => leafText(element, 'text'),
   number: (element) =>
-    parseNumberLiteral(leafText(element, 'a number')) ??
+    TEXTS.number(leafText(element, 'a number')) ??
     refuse(element, 'is to be a number, but its text is none as JSON writes it'),
-  boolean: (element) => {
-    const text = leafText(element, 'true or false')
-    return text === 'true' || (text === 'false' ? false : refuse(element, 'is to be true or false'))
-  },
+  boolean: (element) =>
+    TEXTS.boolean(leafText(element, 'true or false')) ?? refuse(element, 'is to be true or false'),
   null: (element) => {
     if (leafText(element, 'empty') !== '') refuse(element, 'is marked as null, but not empty')
     return null
   },
   array: (element, schema) => {
     noText(element, 'an array')
-    const name = element.children[0]?.name
-    for (const child of element.children)
-      if (child.name !== name) refuse(child, `stands in an array of ${printable(name ?? '')}`)
-    return readItems(element.children, schema)
+    const name = element.first?.name
+    for (let item = element.first; item !== undefined; item = item.next)
+      if (item.name !== name) refuse(item, `stands in an array of ${printable(name?.text ?? '')}`)
+    const items: JsonValue[] = []
+    for (let item = element.first; item !== undefined; item = item.next)
+      items.push(readElement(item, schema?.items))
+    return items
   },
   object: (element, schema) => {
     noText(element, 'an object')
@@ -180,7 +219,7 @@ const READERS: Readonly<Record<XmlMark, Reader>> = {
 }
 
 function leafText(element: XmlElement, kind: string): string {
-  if (element.children.length > 0) refuse(element, `is to be ${kind}, but holds elements`)
+  if (element.first !== undefined) refuse(element, `is to be ${kind}, but holds elements`)
   return element.text
 }
 
@@ -188,73 +227,81 @@ function noText(element: XmlElement, kind: string): void {
   if (!isBlank(element.text)) refuse(element, `is to be ${kind}, but holds text`)
 }
 
-const readItems = (elements: readonly XmlElement[], schema: BodySchema | undefined): JsonValue[] =>
-  elements.map((element) => readElement(element, schema?.items))
-
 function readMembers(element: XmlElement, schema: BodySchema | undefined): JsonObject {
-  const object = Object.create(null) as JsonObject // `__proto__` is a name like any other
-  for (const [key, elements] of byKey(element.children)) {
-    const [first, second] = elements
-    if (first === undefined) continue
+  if (isRepeating(element)) return readRepeated(element, schema)
+  const object = newObject()
+  for (let member = element.first; member !== undefined; member = member.next) {
+    const { text } = member.name.key
+    object[text] = readElement(member, memberSchema(schema, text))
+  }
+  return object
+}
+
+let objects = 0
+
+/** Whether two members have one key. */
+function isRepeating(object: XmlElement): boolean {
+  let isRepeated = false
+  objects++
+  for (let member = object.first; member !== undefined; member = member.next) {
+    const { key } = member.name
+    if (!key.isWhole) refuse(member, 'names half a surrogate pair')
+    isRepeated ||= key.seenIn === objects
+    key.seenIn = objects
+  }
+  return isRepeated
+}
+
+/** Members some of which are the items of an array, or the fault. */
+function readRepeated({ first }: XmlElement, schema: BodySchema | undefined): JsonObject {
+  const groups = new Map<string, XmlElement[]>()
+  for (let member = first; member !== undefined; member = member.next) {
+    const { text } = member.name.key
+    const group = groups.get(text)
+    if (group === undefined) groups.set(text, [member])
+    else group.push(member)
+  }
+  const object = newObject()
+  for (const [key, members] of groups) {
     const member = memberSchema(schema, key)
-    if (second === undefined) object[key] = readElement(first, member)
-    else if (expected(member).includes('array')) object[key] = readItems(elements, member)
+    const [only, second] = members
+    if (second === undefined) object[key] = only === undefined ? null : readElement(only, member)
+    else if (expected(member).includes('array'))
+      object[key] = members.map((each) => readElement(each, member?.items))
     else refuse(second, 'is repeated')
   }
   return object
 }
 
-/** Members by their keys; several names may be spellings of one key. */
-function byKey(elements: readonly XmlElement[]): ReadonlyMap<string, readonly XmlElement[]> {
-  const groups = new Map<string, XmlElement[]>()
-  for (const element of elements) {
-    const key = unescapeName(element.name)
-    if (!key.isWellFormed()) refuse(element, 'names half a surrogate pair')
-    const group = groups.get(key)
-    if (group === undefined) groups.set(key, [element])
-    else group.push(element)
-  }
-  return groups
-}
-
-const SCALARS = {
-  string: () => true,
-  number: (text: string) => parseNumberLiteral(text) !== undefined,
-  boolean: (text: string) => text === 'true' || text === 'false',
-  array: isBlank,
-  object: isBlank,
-} as const satisfies Partial<Record<XmlMark, (text: string) => boolean>>
-const LEAF_KINDS = ['string', 'number', 'boolean', 'array', 'object'] as const
-
-/** The kind of an element without a mark: what the schema says, otherwise text or object. Undefined: neither fits. */
-function kindOf(element: XmlElement, kinds: readonly XmlMark[]): XmlMark | undefined {
-  if (element.children.length > 0) {
-    if (kinds.length === 0 || kinds.includes('object')) return 'object'
-    return kinds.includes('array') ? 'array' : undefined
-  }
-  if (kinds.length === 0) return 'string'
-  return LEAF_KINDS.find((kind) => kinds.includes(kind) && SCALARS[kind](element.text))
-}
-
+/** By its mark; without one it is what the schema says, or else a text or an object. */
 function readElement(element: XmlElement, schema: BodySchema | undefined): JsonValue {
   const kinds = expected(schema)
-  if (element.mark !== undefined) {
-    if (kinds.length > 0 && !kinds.includes(element.mark))
-      refuse(element, `is marked as ${element.mark}, but ${kinds.join(' or ')} is expected`)
-    return READERS[element.mark](element, schema)
+  const { mark, first, text } = element
+  if (mark !== undefined) {
+    if (kinds.length > 0 && !kinds.includes(mark))
+      refuse(element, `is marked as ${mark}, but ${kinds.join(' or ')} is expected`)
+    return READERS[mark](element, schema)
   }
-  const kind = kindOf(element, kinds)
-  if (kind !== undefined) return READERS[kind](element, schema)
-  // An array whose items stand without an element around them, and which has one: `<Tag>a</Tag>`.
-  if (kinds.includes('array') && element.children.length === 0) return readItems([element], schema)
+  if (first !== undefined) {
+    if (kinds.length === 0 || kinds.includes('object')) return READERS.object(element, schema)
+    if (kinds.includes('array')) return READERS.array(element, schema)
+  } else {
+    if (kinds.length === 0) return text
+    for (const kind of TEXT_KINDS) {
+      const value = kinds.includes(kind) ? TEXTS[kind](text) : undefined
+      if (value !== undefined) return value
+    }
+    // An array whose items stand without an element around them, and which has one: `<Tag>a</Tag>`.
+    if (kinds.includes('array')) return [readElement(element, schema?.items)]
+  }
   return refuse(element, `does not hold what is expected: ${kinds.join(' or ')}`)
 }
 
 /** The same as an object whose one member is the root: for who looks for a part of it. Throws Fault `body_malformed`. */
 export function readXmlDocument(bytes: Uint8Array, limits: Partial<BodyLimits> = XML_LIMITS): JsonObject {
   const root = readTree(bytes, { ...XML_LIMITS, ...limits })
-  const document = Object.create(null) as JsonObject
-  document[unescapeName(root.name)] = readElement(root, undefined)
+  const document = newObject()
+  document[root.name.key.text] = readElement(root, undefined)
   return document
 }
 

@@ -1,6 +1,7 @@
 import { SaxesParser } from 'saxes'
 import { Fault } from '../../kernel/faults.ts'
 import { printable } from '../body/read-body.ts'
+import { type ElementName, ElementNames } from './element-names.ts'
 import { hasMoreReferences, isBlank } from './syntax.ts'
 
 /** Bounds on a document. A document that exceeds one is refused at once, not when all of it has been read. */
@@ -20,13 +21,16 @@ export type Attributes = Readonly<Record<string, string>>
 /** The kinds of value that the attributes of Postern's dialect can give an element (C7.5). */
 export type XmlMark = 'string' | 'number' | 'boolean' | 'array' | 'object' | 'null'
 
-/** An element has children or text, never both: white space between children is dropped. */
+/** An element holds elements or text, never both: white space between elements is dropped. */
 export interface XmlElement {
-  readonly name: string
+  readonly name: ElementName
   /** Undefined: it has none. In Postern's dialect they are not kept, but for the mark. */
   readonly attributes: Attributes | undefined
   readonly mark: XmlMark | undefined
-  readonly children: readonly XmlElement[]
+  /** The first element in it. */
+  readonly first: XmlElement | undefined
+  /** The element behind it, in the same one. */
+  readonly next: XmlElement | undefined
   readonly text: string
   /** The line of its start tag, counted from 1. */
   readonly line: number
@@ -181,10 +185,13 @@ export const parseXml = (text: string, limits: XmlLimits, listener: XmlListener)
   new DocumentParser(text, limits, listener).parse()
 
 interface OpenElement extends XmlElement {
+  first: OpenElement | undefined
+  next: OpenElement | undefined
+  last: OpenElement | undefined
+  readonly parent: OpenElement | undefined
   text: string
   /** Index in the document, behind its start tag. */
   readonly from: number
-  readonly children: OpenElement[]
 }
 
 const CDATA = { begins: '<![CDATA[', ends: ']]>' } as const
@@ -196,9 +203,11 @@ const isOnePiece = (content: string): boolean =>
 
 /** The tree of a document, as it is parsed. A dialect's class says what may stand in it, and adds the elements. */
 export abstract class XmlTree {
-  readonly #open: OpenElement[] = []
   readonly #document: string | undefined
   #root: OpenElement | undefined
+  #open: OpenElement | undefined
+  readonly #names = new ElementNames()
+  #depth = 0
 
   /**
    * @param document given where a text beside which a comment, an instruction or a CDATA section stands is refused: many
@@ -217,12 +226,12 @@ export abstract class XmlTree {
   }
 
   protected get depth(): number {
-    return this.#open.length
+    return this.#depth
   }
 
   /** @throws the dialect's fault where the open element already holds text */
   protected requireNoText(place: XmlPosition): void {
-    const text = this.#open.at(-1)?.text ?? ''
+    const text = this.#open?.text ?? ''
     if (text !== '' && !isBlank(text)) throw this.fault(place, MIXED)
   }
 
@@ -233,38 +242,47 @@ export abstract class XmlTree {
     mark: XmlMark | undefined,
     { line, column, position }: XmlPosition,
   ): void {
+    const parent = this.#open
     const element: OpenElement = {
-      name,
+      name: this.#names.of(name),
       attributes,
       mark,
-      children: [],
+      first: undefined,
+      next: undefined,
+      last: undefined,
+      parent,
       text: '',
       from: position,
       line,
       column,
     }
-    const parent = this.#open.at(-1)
-    if (parent === undefined) this.#root = element
-    else {
-      parent.text = ''
-      parent.children.push(element)
+    this.#open = element
+    this.#depth++
+    if (parent === undefined) {
+      this.#root = element
+      return
     }
-    this.#open.push(element)
+    parent.text = ''
+    if (parent.last === undefined) parent.first = element
+    else parent.last.next = element
+    parent.last = element
   }
 
   text(text: string, place: XmlPosition): void {
-    const element = this.#open.at(-1)
+    const element = this.#open
     if (element === undefined) return // saxes lets nothing but white space stand outside the root
-    if (element.children.length === 0) element.text += text
+    if (element.first === undefined) element.text += text
     else if (!isBlank(text)) throw this.fault(place, MIXED)
   }
 
   close(place: XmlPosition): void {
-    const element = this.#open.pop()
+    const element = this.#open
+    this.#open = element?.parent
+    this.#depth--
     if (this.#document === undefined || element === undefined || element.text === '') return
     const to = this.#document.lastIndexOf('<', place.position - 1)
-    if (element.children.length === 0 && !isOnePiece(this.#document.slice(element.from, to)))
-      throw this.fault(place, `the text of ${printable(element.name)} is in several pieces`)
+    if (element.first === undefined && !isOnePiece(this.#document.slice(element.from, to)))
+      throw this.fault(place, `the text of ${printable(element.name.text)} is in several pieces`)
   }
 }
 
