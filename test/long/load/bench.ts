@@ -8,6 +8,8 @@
  */
 import { createPublicKey } from 'node:crypto'
 import type { webcrypto } from 'node:crypto'
+import type { JsonValue } from '../../../src/base/http/body/json.ts'
+import { writeXml } from '../../../src/base/http/xml/write.ts'
 import { forgeTokens } from './access-tokens.ts'
 import { bodyCases } from './bodies.ts'
 import { compareCases, compareOnly } from './cases.ts'
@@ -22,9 +24,11 @@ import {
   NGINX,
   NODE_PROXIES,
   PATH,
+  PATH_1_KB,
   PATH_100_KB,
   PATH_1_MB,
   PATH_FILE,
+  rowsOfFunds,
   startHaproxy,
   startNginxProxy,
   startNodeProxy,
@@ -32,7 +36,7 @@ import {
   type Subject,
 } from './subjects.ts'
 import { wrk, type WrkResult } from './wrk.ts'
-import { tokenScript } from './wrk-scripts.ts'
+import { bodyScript, tokenScript } from './wrk-scripts.ts'
 
 const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 15)
 const SECONDS = Number(process.env['BENCH_SECONDS'] ?? 1)
@@ -43,13 +47,21 @@ const WARMING = 6
 /** Tokens, more than are spent in a slice. */
 const FRESH = 30_000
 
+/** The part of a request that is not the same in XML and in JSON. */
+interface Sent {
+  readonly headers?: Readonly<Record<string, string>>
+  /** A wrk script. */
+  readonly script?: string
+}
+
 /** A kind of call, the others that it is measured beside, and what Postern's CPU time is to be at most as a ratio to each. */
-interface Calls {
+interface Calls extends Sent {
   readonly name: string
   readonly connections: number
   readonly path: string
   readonly goals: Readonly<Record<string, number | undefined>>
-  readonly headers?: Readonly<Record<string, string>>
+  /** The same call in JSON. Present if the calls are in XML. */
+  readonly inJson?: Sent
   /** Each call brings a token that was never seen before. */
   readonly freshTokens?: true
 }
@@ -61,6 +73,12 @@ const OTHERS = {
   [HAPROXY]: 0.4,
   [NGINX]: 2.3,
 }
+
+/** The first Postern again, called in JSON where the calls are in XML. */
+const IN_JSON = 'the same Postern, in JSON'
+const FUNDS = rowsOfFunds(1024)
+const FUNDS_XML = writeXml(JSON.parse(FUNDS) as JsonValue, 'ApiRequest').toString()
+const XML = { Accept: 'application/xml' }
 
 const CALLS: readonly Calls[] = [
   { name: 'GET 1 KB', connections: 16, path: PATH, goals: { [bare]: 1.15, ...OTHERS } },
@@ -82,6 +100,31 @@ const CALLS: readonly Calls[] = [
     goals: { [NODE_PROXIES['bare-jose']]: 1.3 },
     freshTokens: true,
   },
+  {
+    name: 'XML 1 KB',
+    connections: 16,
+    path: PATH_1_KB,
+    goals: { [IN_JSON]: 1.3 },
+    headers: XML,
+    inJson: {},
+  },
+  {
+    name: 'XML 100 KB',
+    connections: 16,
+    path: PATH_100_KB,
+    goals: { [IN_JSON]: 6 },
+    headers: XML,
+    inJson: {},
+  },
+  {
+    name: 'POST XML 1 KB',
+    connections: 16,
+    path: PATH_1_KB,
+    goals: { [IN_JSON]: 1.6 },
+    headers: XML,
+    script: await bodyScript(FUNDS_XML, 'application/xml'),
+    inJson: { script: await bodyScript(FUNDS) },
+  },
 ]
 
 interface Sample extends WrkResult {
@@ -91,6 +134,8 @@ interface Sample extends WrkResult {
 
 interface Measured {
   readonly subject: Subject
+  /** It is sent `inJson` of the calls. */
+  readonly inJson?: true
   /** Whose tokens it accepts. */
   readonly issuer: PosternSubject
 }
@@ -123,17 +168,24 @@ async function startSubjects(upstream: string): Promise<readonly [Measured, ...M
     own(postern, 'Postern, every check, log and metric on'),
     own(again, 'the same once more'),
     ...(beside ? [own(beside, 'Postern in BENCH_BESIDE')] : []),
+    { subject: { ...postern, name: IN_JSON }, issuer: postern, inJson: true },
     ...others.map((subject) => ({ subject, issuer: postern })),
   ]
 }
 
-async function measure({ subject, issuer }: Measured, calls: Calls, seconds = SECONDS): Promise<Sample> {
-  const script =
-    calls.freshTokens && (await tokenScript(await forgeTokens(issuer, 'ES256', Math.ceil(FRESH * seconds))))
+async function measure(
+  { subject, issuer, inJson }: Measured,
+  calls: Calls,
+  seconds = SECONDS,
+): Promise<Sample> {
+  const sent = (inJson && calls.inJson) ?? calls
+  const script = calls.freshTokens
+    ? await tokenScript(await forgeTokens(issuer, 'ES256', Math.ceil(FRESH * seconds)))
+    : sent.script
   const before = subject.cpu()
   const result = await wrk({
     url: subject.origin + calls.path,
-    headers: { ...(!calls.freshTokens && subject.headers), ...calls.headers },
+    headers: { ...(!calls.freshTokens && subject.headers), ...sent.headers },
     seconds,
     connections: calls.connections,
     ...(script !== undefined && { script }),
@@ -163,7 +215,7 @@ const quartile = (values: readonly number[], part: number): number =>
 async function compareCalls(calls: Calls, subjects: readonly [Measured, ...Measured[]]): Promise<void> {
   const [postern] = subjects
   const compared = subjects.filter(
-    ({ subject, issuer }) => subject.name in calls.goals || issuer.pids === subject.pids,
+    ({ subject, issuer, inJson }) => subject.name in calls.goals || (issuer.pids === subject.pids && !inJson),
   )
   for (const each of compared) await measure(each, calls, WARMING)
   const samples = new Map(compared.map((each) => [each, [] as Sample[]]))

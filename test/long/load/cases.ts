@@ -147,7 +147,6 @@ async function cases(upstream: string): Promise<readonly Case[]> {
   const two = await startPosternProcess(upstream, 'workers: 2\n')
   const many = await startPosternProcess(upstream, 'tokenCache: { size: 256MiB }\n')
   const live = await tokenScript(await forgeTokens(many, 'ES256', LIVE), true)
-  const xml = (subject: PosternSubject) => ({ ...subject.headers, Accept: 'application/xml' })
   const upload = await uploadScript(BULK)
   const untold = await startPosternProcess(upstream, auditYaml('enabled: false'))
   const written = await startPosternProcess(upstream, auditYaml('durability: system'))
@@ -160,9 +159,7 @@ async function cases(upstream: string): Promise<readonly Case[]> {
     { name: 'refused, 404', subject: plain, path: '/api/1.0/b/ACME/fund-data/none', refused: true },
     { name: 'a query of its own in each call', subject: plain, scripts: [await distinctScript(PATH)] },
     { name: `beside ${IDLE} idle connections`, subject: plain, around: () => idleConnections(plain) },
-    { name: 'JSON to XML, 1 KB', subject: plain, headers: xml(plain) },
     { name: '100 KB', subject: big, path: PATH_100_KB },
-    { name: 'JSON to XML, 100 KB', subject: big, path: PATH_100_KB, headers: xml(big), beside: '100 KB' },
     { name: '10 MB upload', subject: bulk, path: PATH_FILE, connections: 4, scripts: [upload] },
     { name: PLAIN_OPERATION, subject: shaped, path: shapedPath('plain') },
     {

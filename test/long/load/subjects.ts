@@ -20,16 +20,32 @@ export interface Subject {
 export const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 /** Where the upstream has 1 KB of JSON: the address of an action of the demo. */
 export const PATH = '/api/1.0/b/ACME/fund-data/fund-list'
-/** Where it has more: rows of funds, and bytes that are passed on as they are. */
+/** Paths of rows of funds, and of bytes that are passed on as they are. The first one takes a POST of such rows. */
+export const PATH_1_KB = '/api/1.0/b/ACME/fund-data/funds-1-kb'
 export const PATH_100_KB = '/api/1.0/b/ACME/fund-data/funds-100-kb'
 export const PATH_1_MB = '/api/1.0/b/ACME/fund-data/funds-1-mb'
 export const PATH_FILE = '/api/1.0/b/ACME/bulk-data/file'
+
+/** The schema of the members of a row of `rowsOfFunds`. */
+const ROW = `
+          Code: { type: string }, Name: { type: string }, Currency: { type: string }, Opened: { type: string },
+          Price: { type: number }, Units: { type: integer }, Open: { type: boolean }, Manager: { type: [string, 'null'] },
+          Tags: { type: array, items: { type: string } },
+          Address: { type: object, properties: { Locality: { type: string }, Country: { type: string } } }`
+const ROWS = `type: array, items: { type: object, additionalProperties: false, properties: { ${ROW} } }`
+const SCHEMA = `{ type: object, additionalProperties: false, properties: { FundSummaries: { ${ROWS} } } }`
 
 /** The actions of these addresses, for a configuration file. */
 export const ACTIONS_YAML = `areas:
   bulk-data: { backend: funds }
 actions:
   - { level: business, area: fund-data, action: fund-list, methods: { GET: { scopes: { any: [fund.read] } } } }
+  - level: business
+    area: fund-data
+    action: funds-1-kb
+    methods:
+      GET: { scopes: { any: [fund.read] } }
+      POST: { scopes: { any: [fund.read] }, audit: none, auditReason: a benchmark, body: { schema: ${SCHEMA} } }
   - { level: business, area: fund-data, action: funds-100-kb, methods: { GET: { scopes: { any: [fund.read] } } } }
   - { level: business, area: fund-data, action: funds-1-mb, methods: { GET: { scopes: { any: [fund.read] } } } }
   - level: business
@@ -82,25 +98,28 @@ export async function untilAnswering(url: string, headers: Subject['headers'] = 
 }
 
 /** JSON as a service makes it of its rows, of about so many bytes. */
-function rowsOfFunds(bytes: number): string {
+export function rowsOfFunds(bytes: number): string {
   const row = (at: number): object => ({
     Code: `FUND${at}`,
     Name: `Fund number ${at}, "growth & income" – Zürich`,
     Currency: 'EUR',
+    Opened: '2024-07-01',
     Price: at * 1.25,
     Units: 1000 + at,
     Open: at % 3 > 0,
     Manager: null,
     Tags: ['pension', 'monthly'],
+    Address: { Locality: 'Zürich', Country: 'CH' },
   })
   const each = JSON.stringify(row(100)).length + 1
   return JSON.stringify({
-    FundSummaries: Array.from({ length: Math.ceil(bytes / each) }, (_, at) => row(at)),
+    FundSummaries: Array.from({ length: Math.round(bytes / each) }, (_, at) => row(at)),
   })
 }
 
 /** What nginx has at the end of a path; 1 KB of JSON at every other one. */
 const FILES = {
+  'funds-1-kb': rowsOfFunds(1024),
   'funds-100-kb': rowsOfFunds(100 * 1024),
   'funds-1-mb': rowsOfFunds(1024 ** 2),
   file: 'x'.repeat(10 * 1024 ** 2),

@@ -43,11 +43,11 @@ wrk.headers["Content-Type"] = "application/octet-stream"
 wrk.body = string.rep("x", ${bytes})`,
   )
 
-/** This JSON, the same again and again. */
-export const bodyScript = (body: string): Promise<string> =>
+/** This body, the same again and again. */
+export const bodyScript = (body: string, type = 'application/json'): Promise<string> =>
   script(
     () => `wrk.method = "POST"
-wrk.headers["Content-Type"] = "application/json"
+wrk.headers["Content-Type"] = "${type}"
 wrk.body = [[${body}]]`,
   )
 
