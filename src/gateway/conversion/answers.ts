@@ -133,7 +133,7 @@ export function convertAnswer(task: AnswerTask, quick?: QuickBounds): Uint8Array
 const isWrittenInOnePass = ({ bytes, answerFormat: { format, data }, to }: AnswerTask): boolean =>
   to === 'xml' && format !== 'xml' && format !== 'text' && data === undefined && bytes.length > 0
 
-/** What the writer does not take is read as a value, which says the fault. */
+/** Writes an answer in JSON as an envelope in XML. An answer that the writer refuses is read as a value: that tells the fault. */
 function writeEnvelope(task: AnswerTask, most: number, quick: QuickBounds | undefined): Uint8Array {
   const { bytes, answerFormat, items } = task
   const json = bufferOf(bytes)

@@ -5,7 +5,7 @@ import type { QuickBounds } from '../../base/http/xml/writer-rules.ts'
  * to write XML of a service's own; to make a value of JSON; to write JSON as XML in one pass.
  */
 export const AT_ONCE = { xml: 8 * 1024, json: 64 * 1024, writing: 256 * 1024 }
-/** Of what is written besides: each takes a few milliseconds. */
+/** What is written at once may not need more than this either. Each of the two takes a few milliseconds. */
 export const QUICK: QuickBounds = { newKeys: 4000, bytes: 4 * 1024 ** 2 }
 
 /** Whether a body is converted at once, without a slot and a thread. */

@@ -174,7 +174,7 @@ export function requestBody(
   return as === 'json' ? xmlOfBody(bytes, items) : writeBody(value, to, items)
 }
 
-/** Of a JSON body. What the writer does not take is read as a value, which says the fault. */
+/** Writes a JSON body as XML from its bytes. A body that the writer refuses is read as a value: that tells the fault. */
 function xmlOfBody(bytes: Uint8Array, items: ItemNames): Uint8Array {
   const rules = { layout: REQUEST, items, ...JSON_LIMITS, most: Infinity }
   return orBodyFault(() => {

@@ -3,18 +3,18 @@ import { Worker } from 'node:worker_threads'
 import { programBeside, threadEnvironment } from '../../base/files/beside.ts'
 import { type After, after as realAfter } from '../../base/kernel/clock.ts'
 import { Fault } from '../../base/kernel/faults.ts'
-import { type Converted, type ConversionReply, faultOf, own, type Task, TOO_LARGE } from './tasks.ts'
+import { type Converted, type ConversionReply, faultOf, type Task, TOO_LARGE } from './tasks.ts'
 
 /** The most threads. With two, one long conversion does not block the next. */
 const MOST = 2
 /**
- * How long a conversion may take, in milliseconds. The worst 16 MiB that were found, a million keys, take 17 s on a slow
- * machine.
+ * How long a conversion may take, in milliseconds. The worst 16 MiB that were found, one key of blanks that becomes a name of XML,
+ * take 7 s on a slow machine; a million keys take 3 s.
  */
 const MOST_TIME = 30_000
 /** How long an idle thread is kept, in milliseconds. It holds what its last conversions took, and starts in 0.1 s. */
 const IDLE = 5000
-/** The heap of a thread, in MiB. The worst 16 MiB that were found, a million keys that become XML, take over 384. */
+/** The heap of a thread, in MiB. A million keys that become a value take less than 256. That one key takes more, and is refused. */
 const HEAP = 512
 
 interface ConvertedBytes extends Converted {
@@ -24,8 +24,6 @@ interface ConvertedBytes extends Converted {
 interface Job {
   readonly task: Task
   readonly sharer: string
-  /** Whether nobody else uses the bytes of the task. */
-  readonly isGiven: boolean
   readonly resolve: (converted: ConvertedBytes) => void
   readonly reject: (fault: Fault) => void
 }
@@ -70,8 +68,8 @@ class Thread {
       this.#fail(new Fault('conversion_busy', { detail: `a conversion took more than ${MOST_TIME} ms` }))
       this.end()
     })
-    // They are no longer here when they are there; and other buffers may share their memory.
-    const bytes = job.isGiven ? own(job.task.bytes) : new Uint8Array(job.task.bytes)
+    // A copy: other buffers may share the memory of these bytes, and a module may answer them again.
+    const bytes = new Uint8Array(job.task.bytes)
     this.#worker.ref()
     try {
       this.#worker.postMessage({ ...job.task, bytes }, [bytes.buffer])
@@ -132,13 +130,10 @@ export class Threads {
     this.#after = after
   }
 
-  /**
-   * @param sharer who has its turn among others, however many tasks it has
-   * @param isGiven whether nobody else uses the bytes of the task: then large ones need not be copied
-   */
-  run(task: Task, sharer = '', isGiven = false): Promise<ConvertedBytes> {
+  /** @param sharer who has its turn among others, however many tasks it has */
+  run(task: Task, sharer = ''): Promise<ConvertedBytes> {
     return new Promise((resolve, reject) => {
-      this.#queue.push({ task, sharer, isGiven, resolve, reject })
+      this.#queue.push({ task, sharer, resolve, reject })
       this.#next()
     })
   }
@@ -207,9 +202,9 @@ export class Conversions {
     }
   }
 
-  /** Runs a task on another thread. Rejects with its fault. @param isGiven see `Threads` */
-  async run(task: Task, sharer?: Sharer, isGiven = false): Promise<Buffer> {
-    return (await this.#threads.run(task, keyOf(sharer), isGiven)).bytes
+  /** Runs a task on another thread. Rejects with its fault. */
+  async run(task: Task, sharer?: Sharer): Promise<Buffer> {
+    return (await this.#threads.run(task, keyOf(sharer))).bytes
   }
 
   /** The same, with what else was found. */

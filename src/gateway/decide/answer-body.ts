@@ -235,7 +235,7 @@ function convertStream(
   const sharer = sharerOf(rules)
   return held(body, sharer, conversions, onGone, async () => {
     const task = taskOf(await readPieces(body.pieces, rules.limit), body.contentType, rules)
-    return convertAtOnce(task) ?? conversions.run(task, sharer, true)
+    return convertAtOnce(task) ?? conversions.run(task, sharer)
   })
 }
 

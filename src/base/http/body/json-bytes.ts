@@ -6,7 +6,6 @@ export const COMMA = 0x2c
 export const MINUS = 0x2d
 export const POINT = 0x2e
 export const ZERO = 0x30
-export const NINE = 0x39
 export const COLON = 0x3a
 export const UPPER_E = 0x45
 export const OPEN_LIST = 0x5b
@@ -20,7 +19,7 @@ export const LOWER_U = 0x75
 export const OPEN_OBJECT = 0x7b
 export const CLOSE_OBJECT = 0x7d
 
-export const isDigit = (code: number): boolean => code >= ZERO && code <= NINE
+export const isDigit = (code: number): boolean => code >= ZERO && code <= ZERO + 9
 
 /** Space, tab, line feed, carriage return. */
 export const isWhiteSpace = (code: number): boolean =>

@@ -44,7 +44,7 @@ const isShareable = (text: string): boolean =>
  */
 export class ElementNames {
   readonly #own = new Map<string, SeenName>()
-  /** Of those that no name is as it stands. */
+  /** Keys that hold `_x`: a name with the same characters spells another key. */
   readonly #escapedKeys = new Map<string, MemberKey>()
   #latest: SeenName
 

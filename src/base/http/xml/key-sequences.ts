@@ -21,8 +21,8 @@ export interface NamedKey {
 }
 
 /**
- * The most sequences of one action, and of keys that found no place in one; keys of a sequence; sequences that are one key longer
- * than another; bytes of a key.
+ * `sequences`: of one action. `refused`: keys of one action that found no place. `keys`: in one sequence. `longer`: sequences that
+ * are a given one and one key more. `bytes`: of one key, with its quote and colon.
  */
 const MOST = { sequences: 512, refused: 4096, keys: 64, longer: 8, bytes: 64 }
 
@@ -58,7 +58,7 @@ export class KeySequence implements NamedKey {
     this.total = shorter?.total ?? { sequences: 0, refused: 0 }
   }
 
-  /** Whether its action has too many, or those that are of no use to many objects. */
+  /** Whether its action has too many sequences, or too many keys found no place in them. */
   get isSpent(): boolean {
     return this.total.sequences >= MOST.sequences || this.total.refused >= MOST.refused
   }

@@ -13,7 +13,7 @@ export interface EnvelopeError {
 }
 
 const NO_NAMES: ItemNames = {}
-/** Of a value, objects and arrays within each other. There is no other limit: it is in memory already. */
+/** So many objects and arrays may be within each other. A value is in memory already, so that it has no other limit. */
 const LIMITS = { depth: 256, nodes: Infinity, most: Infinity }
 
 /**

@@ -6,7 +6,7 @@ export class SlowDocument extends Error {
   override readonly name = 'SlowDocument'
 }
 
-/** What is made of a JSON text. */
+/** The document that a JSON text becomes. */
 export type Layout =
   /** A document with the value as its root, of this name. */
   | { readonly kind: 'document'; readonly root: string }
@@ -28,7 +28,7 @@ export interface WriterRules {
   readonly quick?: QuickBounds | undefined
 }
 
-/** What is written within a few milliseconds. */
+/** Bounds of a text that takes a few milliseconds. */
 export interface QuickBounds {
   /** Keys that are in no known sequence. Each takes up to a microsecond; a long one that is escaped counts as several. */
   readonly newKeys: number

@@ -11,7 +11,7 @@ const XMLNS_XSI = Buffer.from(` xmlns:xsi="${XSI}"`)
 /** Where the root is written first. Both declarations are put before it at the end, the second if there is a null. */
 const FRONT = HEAD.length + XMLNS_XSI.length
 
-/** What follows the name in a start tag, with the content where it is always the same. */
+/** Each ends a start tag, behind the name. Content that is always the same is part of it. */
 const [OPENED, EMPTY, NUMBER] = [utf8('>'), utf8('/>'), utf8(' type="number">')]
 const [ARRAY, EMPTY_ARRAY] = [utf8(' type="array">'), utf8(' type="array"/>')]
 const [EMPTY_OBJECT, NIL] = [utf8(' type="object"/>'), utf8(' xsi:nil="true"/>')]
@@ -45,7 +45,7 @@ const REFERENCES: ReadonlyMap<number, Utf8Text> = new Map(
 )
 /** The bytes of a key that are escaped in the time that a new key takes. */
 const ESCAPED_IN_TIME = 8
-/** The depth of `Data`. */
+/** The depth of the element `Data`. A document has none: no depth is -1. */
 const DEPTHS = { document: -1, payload: 0, envelope: 1 } as const
 /** Bits for what was found: a null, a character that XML cannot hold, more bytes than may be written. */
 const [HAS_NIL, IS_UNFIT, IS_TOO_LONG] = [1, 2, 4]
@@ -383,7 +383,10 @@ class XmlWriter {
     if (this.out.length - this.end < more) this.grow(name, more)
   }
 
-  /** Once the XML is too long, its bytes are overwritten. The rest of the text is read still, because it may be no JSON. */
+  /**
+   * Makes the output larger, or finds that the XML is too long or takes too long. XML that is too long is overwritten: the rest of
+   * the text is read still, because it may be no JSON.
+   */
   private grow(name: Utf8Text, more: number): void {
     if (this.end - FRONT + name.to - name.from > this.rules.most) {
       this.found |= IS_TOO_LONG
