@@ -86,7 +86,8 @@ const hashOf = (line: string): string => (JSON.parse(line) as ChainedRecord).has
 
 function checkValues(folder: string, { name, records }: ReadSegment): void {
   const path = join(folder, name.replace(/\.jsonl$/, '.personal.jsonl'))
-  const values = wholeLines(path).map((line) => JSON.parse(line) as Value)
+  // Of a trail that is written meanwhile a segment may have no line yet, and not this file either: it is opened second.
+  const values = existsSync(path) ? wholeLines(path).map((line) => JSON.parse(line) as Value) : []
   for (const { seq, personal = {} } of records)
     for (const [where, kept] of Object.entries(personal)) {
       const found = values.find((value) => value.seq === seq && value.name === where)
