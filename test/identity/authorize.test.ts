@@ -306,6 +306,17 @@ describe('C6.2.2 login and consent', () => {
     expect(answerIn(await agent.get(authorizePath({ scope })))['code']).toBeDefined()
   })
 
+  it('C6.2.2 access that is not lasting is named with its length: that of the client, or of all', async () => {
+    const told = async (more: Partial<typeof partner>): Promise<string> => {
+      const service = openFlow({ clients: [{ ...partner, ...more }] })
+      const agent = new UserAgent(service)
+      return (await agent.logIn(await agent.get(authorizePath({ scope: 'openid' })))).text
+    }
+    expect(await told({})).toContain('Ledgerline has this access for 15 minutes after you allow it.')
+    const brief = await told({ accessTokenLifetime: 300 })
+    expect(brief).toContain('Ledgerline has this access for 5 minutes after you allow it.')
+  })
+
   it('C6.2.1 prompt=consent asks again', async () => {
     const { agent } = await obtainCode(openFlow())
     const seen = await agent.get(authorizePath({ prompt: 'consent' }))

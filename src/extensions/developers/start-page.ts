@@ -1,4 +1,5 @@
 import { contactLink, html, type Html } from '../../identity/pages/layout.ts'
+import { timeText } from '../../identity/pages/texts.ts'
 import {
   curlCommand,
   filledPath,
@@ -122,18 +123,6 @@ function refresh(parts: DeveloperParts): GuideValues {
         ? 'An old refresh token does not work again.'
         : `If an answer got lost, send the old one again within ${timeText(refreshToken.grace)}: you get the same new one.`,
   }
-}
-
-/** A time in the largest unit in which it is a whole number: `15 minutes`. */
-function timeText(milliseconds: number): string {
-  const units = [
-    [86_400_000, 'day'],
-    [3_600_000, 'hour'],
-    [60_000, 'minute'],
-  ] as const
-  const [unit, name] = units.find(([each]) => milliseconds % each === 0) ?? [1000, 'second']
-  const count = Math.round(milliseconds / unit)
-  return count === 1 ? `one ${name}` : `${count} ${name}s`
 }
 
 const tokenCommand = (parts: DeveloperParts, form: readonly (readonly [string, string])[]): CodeExample =>

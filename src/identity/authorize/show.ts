@@ -14,9 +14,11 @@ import {
   type DataWord,
   type Picker,
 } from '../pages/consent.ts'
+import { finderOf, searchIn } from '../pages/find.ts'
 import { pageAnswer, type FormProblem } from '../pages/layout.ts'
 import { type LoginForm, loginPage } from '../pages/login.ts'
 import { TEXTS } from '../pages/texts.ts'
+import { lifetimeOf } from '../tokens/signed-tokens.ts'
 import type { GrantedScope } from '../dependencies/scopes.ts'
 import { carry, carryToSwitch } from './carry.ts'
 import type { Candidate } from './decide.ts'
@@ -133,6 +135,7 @@ export async function showConsent(
     applications: dependencies.theme.at('/connect/applications'),
     about,
     data,
+    onceLifetime: lifetimeOf(request.namedClient, dependencies.config) * 1000,
     lastingDays: lasting ? Math.ceil(dependencies.config.refreshToken.lifetime / DAY_MS) : undefined,
     place: await placeOf(question, dependencies),
     picker: candidates && (await pickerOf(request, login.user.subject, candidates, parts)),
@@ -148,9 +151,6 @@ const SEARCHED_FROM = 8
 /** Businesses on one page. */
 const SHOWN = 20
 
-/** The longest search, in characters: a longer one would find nothing more. */
-const LONGEST_SEARCH = 100
-
 interface View {
   readonly find: string
   readonly from: number
@@ -159,20 +159,15 @@ interface View {
 function viewOf({ params }: AuthorizationRequest): View {
   const from = params.get('from') ?? ''
   return {
-    find: (params.get('find') ?? '').trim().slice(0, LONGEST_SEARCH),
+    find: searchIn(params),
     from: /^[0-9]{1,6}$/.test(from) ? Number(from) : 0,
   }
 }
 
-const folded = (text: string): string => text.normalize('NFKC').toLowerCase()
-
 /** Whether each word of the search is in the business's name or code. */
 const finds = (find: string): ((choice: BusinessChoice) => boolean) => {
-  const words = folded(find).split(/\s+/)
-  return ({ code, name }) => {
-    const text = folded(`${name} ${code}`)
-    return words.every((word) => text.includes(word))
-  }
+  const isFound = finderOf(find)
+  return ({ code, name }) => isFound(`${name} ${code}`)
 }
 
 async function allChoices(

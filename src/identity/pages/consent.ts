@@ -73,6 +73,8 @@ export interface ConsentDetails {
   readonly place: { readonly business: string; readonly fund: string | undefined } | undefined
   /** To choose from (C6.2.2); undefined where there is nothing to choose. */
   readonly picker: Picker | undefined
+  /** How long an access token of the client works, in milliseconds. */
+  readonly onceLifetime: number
   /** How long lasting access may last; undefined where none is asked. */
   readonly lastingDays: number | undefined
   readonly problems: readonly FormProblem[]
@@ -113,12 +115,12 @@ const ownPage = (uri: string | undefined, text: string): Html | undefined =>
       >`
 
 /** Where the data goes, and for how long. */
-function terms({ client, lastingDays }: ConsentDetails): Html {
+function terms({ client, lastingDays, onceLifetime }: ConsentDetails): Html {
   const { host, name, policyUri, tosUri } = client
   const links = [ownPage(policyUri, T.policy), ownPage(tosUri, T.tos)].filter((link) => link !== undefined)
   return html`<div class="lasting">
     ${lastingDays !== undefined && html`<h2 class="unseen">${T.lasting}</h2>`}
-    <p>${lastingDays === undefined ? T.onceText(name) : T.lastingText(name, lastingDays)}</p>
+    <p>${lastingDays === undefined ? T.onceText(name, onceLifetime) : T.lastingText(name, lastingDays)}</p>
     <p>${host === undefined ? T.goesToDevice(name) : html`${T.goesTo} ${host}.`}</p>
     ${links.length > 0 && html`<p class="links">${links}</p>`}
   </div>`
@@ -142,7 +144,7 @@ export function consentPage(facts: ConsentDetails): Page {
       ${csrfField(form)} ${picker && choices(picker, hintOf(facts))}
       ${listOf(dataTitle(facts), data.map(dataItem), placeNames(facts))} ${listOf(T.about, about)}
       ${terms(facts)}
-      <div class="actions">
+      <div class="actions stays">
         ${picker?.found !== 0 && html`<button type="submit" name="decision" value="allow">${T.allow}</button>`}
         <button class="second" type="submit" name="decision" value="deny" formnovalidate>${T.deny}</button>
       </div>

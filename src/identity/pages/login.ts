@@ -1,5 +1,3 @@
-import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import {
   csrfField,
   type OwnForm,
@@ -9,8 +7,8 @@ import {
   type Page,
   type FormProblem,
   problemSummary,
-  verbatim,
 } from './layout.ts'
+import { readScript } from './own-script.ts'
 import { TEXTS } from './texts.ts'
 
 const T = TEXTS.login
@@ -62,21 +60,7 @@ function inputOf(field: Field, problems: readonly FormProblem[]): Html {
 
 const COOKIELESS = html`<input type="hidden" name="cookieless" value="1" />`
 
-/** A script of ours for a page, and the expression by which the page's policy admits it and no other (CSP 3 §2.3.1). */
-interface OwnScript {
-  readonly element: Html
-  readonly source: string
-}
-
-function readScript(name: string): OwnScript {
-  const text = readFileSync(new URL(name, import.meta.url), 'utf8')
-  return {
-    element: verbatim(`<script>${text}</script>`),
-    source: `'sha256-${createHash('sha256').update(text).digest('base64')}'`,
-  }
-}
-
-const SHOW_PASSWORD = readScript('show-password.js')
+const SHOW_PASSWORD = readScript(new URL('show-password.js', import.meta.url))
 
 /** The login page (C6.2.2). The password is never sent back; the user name is. */
 export function loginPage(facts: LoginForm): Page {

@@ -53,6 +53,21 @@ function preparing(value: unknown): unknown {
 /** The same texts. Those that take names isolate and shorten them. */
 export const preparedTexts = <T extends Texts>(texts: T): T => preparing(texts) as T
 
+/** A time in the largest unit in which it is a whole number: `15 minutes`. */
+export function timeText(milliseconds: number): string {
+  const units = [
+    [86_400_000, 'day'],
+    [3_600_000, 'hour'],
+    [60_000, 'minute'],
+  ] as const
+  const [unit, name] = units.find(([each]) => milliseconds % each === 0) ?? [1000, 'second']
+  const count = Math.round(milliseconds / unit)
+  return count === 1 ? `one ${name}` : `${count} ${name}s`
+}
+
+/** A time without the seconds beyond a whole minute. */
+const inMinutes = (milliseconds: number): number => Math.round(milliseconds / 60_000) * 60_000
+
 const FAULT_TEXTS: Readonly<Partial<Record<FaultCode, { readonly title: string; readonly text: string }>>> = {
   authorize_bad_client: {
     title: 'This application is not known here',
@@ -110,7 +125,8 @@ export const TEXTS = preparedTexts({
     lasting: 'Lasting access',
     lastingText: (client: string, days: number) =>
       `${client} keeps this access when you are not there, for up to ${days === 1 ? 'a day' : `${days} days`} or until you withdraw it.`,
-    onceText: (client: string) => `${client} has this access for a short time after you allow it.`,
+    onceText: (client: string, lifetime: number) =>
+      `${client} has this access for ${timeText(lifetime < 120_000 ? lifetime : inMinutes(lifetime))} after you allow it.`,
     roleLimits: 'What your role at a business does not include is left out.',
     changes: 'changes data',
     /** Before the host, which is never shortened: its end says whose it is. */
