@@ -83,7 +83,13 @@ export default defineConfig(
   // Scripts of pages, which a browser runs, programs of packages that are installed elsewhere, and those that the
   // machine's own Node runs have no types.
   {
-    files: ['.ci/*.js', '.config/*.{js,cjs}', 'src/identity/pages/*.js', 'test/support/clients/*.mjs'],
+    files: [
+      '.ci/*.js',
+      '.config/*.{js,cjs}',
+      'src/identity/pages/*.js',
+      'src/extensions/*/*.js',
+      'test/support/clients/*.mjs',
+    ],
     extends: [tseslint.configs.disableTypeChecked],
   },
   { files: ['.config/*.cjs'], rules: { '@typescript-eslint/no-require-imports': 'off' } },

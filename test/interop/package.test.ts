@@ -278,6 +278,7 @@ describe('the packed file unpacked, with no other package', { timeout: 300_000 }
         'dist/serve/start/worker-main.js',
         'dist/state/stores/sqlite/sqlite-thread.js',
         'dist/identity/pages/show-password.js',
+        'dist/extensions/developers/copy-code.js',
         'dist/extensions/developers/developers.css',
         'package.json',
       ]),

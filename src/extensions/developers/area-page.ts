@@ -11,7 +11,16 @@ import {
   withoutIncluded,
 } from './commands.ts'
 import { type Area, type DocumentedOperation, plain, type WholeExample } from './document.ts'
-import { answerInBoth, bodyInBoth, codeBlock, facts, type InBoth, inSlices, part } from './elements.ts'
+import {
+  answerInBoth,
+  bodyInBoth,
+  codeBlock,
+  contentsItem,
+  facts,
+  type InBoth,
+  inSlices,
+  part,
+} from './elements.ts'
 import { addressOf, areaPath, type DeveloperPage, type DeveloperParts } from './frame.ts'
 import { markdown, paragraph } from './markdown.ts'
 import { operationFacts } from './operation-facts.ts'
@@ -56,12 +65,8 @@ function tokenPart(operations: readonly DocumentedOperation[], parts: DeveloperP
 const contents = (operations: readonly DocumentedOperation[]): Html =>
   html`<nav class="contents" aria-label="On this page">
     <ul>
-      ${operations.map(
-        ({ id, method, node }) =>
-          html`<li>
-            <a href="#${id}">${node.summary}</a>
-            <span class="quiet"><span class="method">${method}</span> ${node['x-postern-action']}</span>
-          </li>`,
+      ${operations.map((operation) =>
+        contentsItem(operation, html`<a href="#${operation.id}">${operation.node.summary}</a>`),
       )}
     </ul>
   </nav>`

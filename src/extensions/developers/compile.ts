@@ -4,7 +4,10 @@ import { readFileSync } from 'node:fs'
 import { answerReady, readyDocument, type ReadyDocument } from '../../base/http/head/entity-tag.ts'
 import { refuseAsPage } from '../../identity/steps/answers.ts'
 import type { Endpoint } from '../../identity/steps/endpoint.ts'
+import { searchIn } from '../../identity/pages/find.ts'
 import { pageHeaders } from '../../identity/pages/layout.ts'
+import type { Exchange } from '../../base/contracts/calls/exchange.ts'
+import { Fault } from '../../base/kernel/faults.ts'
 import { asset, type Asset } from '../../identity/pages/theme.ts'
 import type { AddedEndpoints } from '../../identity/steps/added-endpoints.ts'
 import type { EndpointsOfApi } from '../../operate/hooks/extension.ts'
@@ -14,6 +17,7 @@ import { changesPage } from './changes-page.ts'
 import { errorsPage } from './errors-page.ts'
 import { ApiDocument } from './document.ts'
 import {
+  COPY_CODE,
   type DeveloperPage,
   type DeveloperParts,
   DEVELOPERS_PATH,
@@ -23,6 +27,7 @@ import {
 } from './frame.ts'
 import { sampleLogin } from './schema.ts'
 import { scopesPage } from './scopes-page.ts'
+import { searchIndex, searchPage } from './search-page.ts'
 import { startPage } from './start-page.ts'
 import { xmlPage } from './xml-page.ts'
 
@@ -32,9 +37,9 @@ const MAX_AGE_SECONDS = 300
 const STYLESHEET_PATH = '/connect/assets/developers.css'
 const RULES = readFileSync(new URL('developers.css', import.meta.url))
 
-const readyPage = async (frame: Frame, page: DeveloperPage): Promise<ReadyDocument> =>
-  readyDocument(Buffer.from(await renderPage(frame, page)), {
-    ...pageHeaders({ alone: true }),
+const readyPage = async (frame: Frame, page: DeveloperPage, find?: string): Promise<ReadyDocument> =>
+  readyDocument(Buffer.from(await renderPage(frame, page, find)), {
+    ...pageHeaders({ alone: true, script: COPY_CODE.source }),
     'Cache-Control': `public, max-age=${MAX_AGE_SECONDS}`,
   })
 
@@ -47,34 +52,48 @@ const readyStylesheet = ({ bytes, contentType }: Asset): ReadyDocument =>
     'Cross-Origin-Resource-Policy': 'same-origin',
   })
 
-type Ready = () => ReadyDocument | Promise<ReadyDocument>
+type Ready = (exchange: Exchange) => ReadyDocument | Promise<ReadyDocument>
+
+type MakeOnce = <Made>(make: () => Made | Promise<Made>) => () => Promise<Made>
 
 /**
  * Made when somebody asks, once: those of 2,000 operations take about a second together. One after another, because slices
  * must not add up.
- * @param allMade called when no page is left to be made
+ * @param allMade called when nothing is left to be made
  */
-function pagesWhenAsked(
-  frame: Frame,
-  pages: readonly DeveloperPage[],
-  allMade: () => void,
-): readonly Endpoint[] {
+function makerWhenAsked(allMade: () => void): MakeOnce {
   let last: Promise<unknown> = Promise.resolve()
-  let left = pages.length
+  let left = 0
   const count = (): void => {
     left -= 1
     if (left === 0) allMade()
   }
-  return pages.map((page) => {
-    let made: Promise<ReadyDocument> | undefined
-    return endpointOf(DEVELOPERS_PATH + page.path, () => {
+  return <Made>(make: () => Made | Promise<Made>) => {
+    let made: Promise<Made> | undefined
+    left += 1
+    return () => {
       if (made === undefined) {
-        made = last.then(() => readyPage(frame, page))
+        made = last.then(make)
         last = made.then(count, () => (made = undefined))
       }
       return made
-    })
-  })
+    }
+  }
+}
+
+/** The search of a call for the first page; empty if there is none. */
+const searchOf = ({ target }: Exchange): string =>
+  searchIn(new URLSearchParams(target instanceof Fault ? '' : target.query))
+
+/** The first page. Where the menu has a search, its query asks for what is found instead, which is made each time. */
+function firstPage(frame: Frame, parts: DeveloperParts, page: DeveloperPage, once: MakeOnce): Ready {
+  if (!frame.isSearched) return once(() => readyPage(frame, page))
+  const made = once(async () => ({ whole: await readyPage(frame, page), index: searchIndex(parts) }))
+  return async (exchange) => {
+    const find = searchOf(exchange)
+    const { index, whole } = await made()
+    return find === '' ? whole : readyPage(frame, searchPage(find, index), find)
+  }
 }
 
 /** Rows for the table of endpoints. They answer from memory, also while identity is in maintenance (C9.2). */
@@ -83,7 +102,7 @@ const endpointOf = (path: string, document: Ready): Endpoint => ({
   path: (issuerPath) => `${issuerPath}${path}`,
   methods: ['GET', 'HEAD'],
   closes: false,
-  steps: async ({ exchange }) => answerReady(await document(), exchange.head),
+  steps: async ({ exchange }) => answerReady(await document(exchange), exchange.head),
   refuse: refuseAsPage,
 })
 
@@ -94,15 +113,21 @@ function developerEndpoints(
 ): AddedEndpoints {
   const { theme } = parts
   const stylesheet = asset(RULES, 'text/css; charset=utf-8', theme.at(STYLESHEET_PATH))
+  const first = startPage(parts)
   const pages = [
-    [startPage(parts)],
+    [first],
     areas.map((area) => areaPage(area, parts)),
     [scopesPage(parts), errorsPage(parts), xmlPage(parts), changesPage(parts)],
   ] as const
   const frame = frameOf(parts, pages, stylesheet)
   const sheet = readyStylesheet(stylesheet)
+  const once = makerWhenAsked(allMade)
+  const endpoints = pages.flat().map((page) => {
+    const ready = page === first ? firstPage(frame, parts, page, once) : once(() => readyPage(frame, page))
+    return endpointOf(DEVELOPERS_PATH + page.path, ready)
+  })
   return {
-    endpoints: [endpointOf(STYLESHEET_PATH, () => sheet), ...pagesWhenAsked(frame, pages.flat(), allMade)],
+    endpoints: [endpointOf(STYLESHEET_PATH, () => sheet), ...endpoints],
     link: { href: frame.root, text: 'Read how to write an application' },
   }
 }

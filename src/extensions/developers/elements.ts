@@ -4,6 +4,7 @@ import { Slices } from '../../base/kernel/slices.ts'
 import type { ItemNames } from '../../base/http/xml/key-sequences.ts'
 import { writeXml } from '../../base/http/xml/write.ts'
 import { html, type Html, type Slot } from '../../identity/pages/layout.ts'
+import type { DocumentedOperation } from './document.ts'
 
 export interface CodeExample {
   readonly kind: 'Shell' | 'JSON' | 'XML' | 'URL'
@@ -11,13 +12,13 @@ export interface CodeExample {
 }
 
 /**
- * Code as it is written. Long lines scroll within their box, which can be focused to be scrolled by keyboard.
+ * Code as it is written. The browser wraps long lines, which changes nothing of what is copied.
  * @param label the name of its content, for screen readers
  */
 export const codeBlock = ({ kind, text }: CodeExample, label: string): Html =>
   html`<figure class="code">
     <figcaption>${kind}</figcaption>
-    <pre tabindex="0" role="group" aria-label="${label}"><code>${text}</code></pre>
+    <pre role="group" aria-label="${label}"><code>${text}</code></pre>
   </figure>`
 
 export const facts = (rows: readonly (readonly [term: Slot, meaning: Slot])[]): Html =>
@@ -60,6 +61,13 @@ export const part = (id: string, title: Slot, ...body: readonly Slot[]): Html =>
     <h2 id="${id}">${title}</h2>
     ${body}
   </section>`
+
+/** An operation in a list of links. */
+export const contentsItem = ({ method, node }: DocumentedOperation, link: Html): Html =>
+  html`<li>
+    ${link}
+    <span class="quiet"><span class="method">${method}</span> ${node['x-postern-action']}</span>
+  </li>`
 
 /** Names as code, with a space between two. */
 export const codeWords = (names: readonly string[]): Slot =>

@@ -1,4 +1,5 @@
 import { brandOf, documentOf, html, type Html } from '../../identity/pages/layout.ts'
+import { type OwnScript, readScript } from '../../identity/pages/own-script.ts'
 import type { Asset, Theme } from '../../identity/pages/theme.ts'
 import type { EndpointParts } from '../../identity/steps/added-endpoints.ts'
 import type { ApiDocument, DocumentedOperation } from './document.ts'
@@ -48,9 +49,17 @@ export interface Frame {
   /** Path of the first page, with the issuer's own path. */
   readonly root: string
   readonly groups: readonly Group[]
+  /** Whether the menu has a search. */
+  readonly isSearched: boolean
 }
 
 export const DEVELOPERS_PATH = '/developers'
+
+/** The one script of these pages: a button at each block of code. */
+export const COPY_CODE: OwnScript = readScript(new URL('copy-code.js', import.meta.url))
+
+/** Areas up to which the menu needs no search. */
+const FEW_AREAS = 15
 
 /** The pages that are the same in every deployment: each is a guide, and stands at its name. */
 export const REFERENCE = ['scopes', 'errors', 'xml', 'changes'] as const
@@ -82,7 +91,7 @@ export function frameOf(
     { title: 'Operations', links: areas ?? [] },
     { title: 'Reference', links: [...(reference ?? []), ...document] },
   ].filter(({ links }) => links.length > 0)
-  return { theme, stylesheet, root, groups }
+  return { theme, stylesheet, root, groups, isSearched: (areas ?? []).length > FEW_AREAS }
 }
 
 const groupOf = ({ links, title }: Group, at: number, here: string): Html =>
@@ -96,9 +105,20 @@ const groupOf = ({ links, title }: Group, at: number, here: string): Html =>
     </ul>
   </div>`
 
+const searchForm = (action: string, find: string): Html =>
+  html`<form class="search" method="get" action="${action}" role="search">
+    <label for="find">Find an operation</label>
+    <div>
+      <input id="find" name="find" type="search" value="${find}" maxlength="100" autocomplete="off" />
+      <button class="second" type="submit">Search</button>
+    </div>
+  </form>`
+
+/** @param find the search that the page answers; empty for a page of its own */
 export async function renderPage(
-  { groups, root, stylesheet, theme }: Frame,
+  { groups, isSearched, root, stylesheet, theme }: Frame,
   page: DeveloperPage,
+  find = '',
 ): Promise<string> {
   const { title, lead, body: content } = await page.content()
   const body = html`<a class="skip" href="#content">Skip to the content</a>
@@ -107,13 +127,15 @@ export async function renderPage(
     </header>
     <div class="guide">
       <nav aria-label="Pages for developers">
-        ${groups.map((group, at) => groupOf(group, at, root + page.path))}
+        ${isSearched && searchForm(root, find)}
+        ${groups.map((group, at) => groupOf(group, at, find === '' ? root + page.path : ''))}
       </nav>
       <main id="content" tabindex="-1">
         <h1>${title}</h1>
         ${lead && html`<p class="lead">${lead}</p>`} ${content}
       </main>
-    </div>`
+    </div>
+    ${COPY_CODE.element}`
   const head = html`<link rel="stylesheet" href="${stylesheet.href}" />`
   return documentOf(theme, { title, head, body })
 }

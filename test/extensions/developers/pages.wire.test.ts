@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { sampleLogin } from '../../../src/extensions/developers/schema.ts'
@@ -21,6 +23,12 @@ const PATHS = [
   '/developers/xml',
   '/developers/changes',
 ]
+
+const COPY_CODE = readFileSync(
+  new URL('../../../src/extensions/developers/copy-code.js', import.meta.url),
+  'utf8',
+)
+const COPY_HASH = createHash('sha256').update(COPY_CODE).digest('base64')
 
 const configPath = (name: string): string =>
   fileURLToPath(new URL(`../../../config/${name}`, import.meta.url))
@@ -52,7 +60,7 @@ describe('C11.4 the developer pages', () => {
     await service.close()
   })
 
-  it('C11.4 are served as HTML that nothing may frame and that runs nothing', async () => {
+  it('C11.4 are served as HTML that nothing may frame, and whose policy admits one script of ours by its hash', async () => {
     for (const path of PATHS) {
       const answer = await get(service, path)
       const { headers } = answer
@@ -60,12 +68,13 @@ describe('C11.4 the developer pages', () => {
       expect(headers.get('content-type')).toBe('text/html; charset=utf-8')
       expect(headers.get('cache-control')).toBe('public, max-age=300')
       expect(headers.get('content-security-policy')).toBe(
-        "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+        `default-src 'none'; style-src 'self'; img-src 'self'; script-src 'sha256-${COPY_HASH}'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'`,
       )
       expect(headers.get('x-frame-options')).toBe('DENY')
       expect(headers.get('set-cookie')).toBeNull()
-      const text = await answer.text()
-      expect(text).not.toMatch(/<script|<form|<input|style=|\son\w+=/)
+      const [text = '', ...scripts] = (await answer.text()).split(`<script>${COPY_CODE}</script>`)
+      expect(scripts).toHaveLength(1)
+      expect(text + scripts.join('')).not.toMatch(/<script|<form|<input|style=|\son\w+=/)
       expect(text.match(/<h1>/g)).toHaveLength(1)
       expect([path, text.includes('{{')]).toEqual([path, false])
     }
@@ -208,7 +217,7 @@ describe('C11.4 the developer pages', () => {
     )
     for (const path of PATHS) {
       const text = await textAt(told, path)
-      expect([path, /<script|<img src=x|href="[^"]*'>/.exec(text)]).toEqual([path, null])
+      expect([path, /<script>(?!\/\/ Adds)|<img src=x|href="[^"]*'>/.exec(text)]).toEqual([path, null])
     }
     // For a shell, the password is one word in single quotes.
     const [token] = codeBlocks(await textAt(told, '/developers'))
@@ -334,6 +343,90 @@ describe('C11.4 the developer pages', () => {
     expect(await problemsOf('sample.yaml')).toEqual([
       'warning developers.sample shows a client’s secret and a user’s password to everybody',
     ])
+  })
+})
+
+describe('C11.4 the search of developer pages', () => {
+  const replaced = replacedService({ keeps: 'nothing' })
+
+  /** Areas with one operation each, besides the demo's two. */
+  const withAreas = (count: number) =>
+    changed(({ actions, areas }) => {
+      const names = Array.from({ length: count - 2 }, (_, index) => `ledger-${index + 1}`)
+      const [first] = actions
+      return {
+        areas: {
+          ...areas,
+          ...Object.fromEntries(
+            names.map((name, index) => [
+              name,
+              { ...areas['fund-data']!, description: `Accounts of Region ${index + 1}.` },
+            ]),
+          ),
+        },
+        actions: [...actions, ...names.map((area) => ({ ...first!, area }))],
+      }
+    })
+  const statusOf = (page: string): string | undefined =>
+    unescaped(/<p role="status">([^<]*)</.exec(page)?.[1] ?? '')
+  const find = (text: string): string => `/developers?${new URLSearchParams({ find: text }).toString()}`
+
+  it('C11.4 is not there with 15 areas, and a query changes nothing', async () => {
+    const few = await replaced(withAreas(15))
+    const page = await textAt(few, '/developers')
+    expect(page.match(/href="\/developers\/ledger-/g)).toHaveLength(13)
+    expect(page).not.toMatch(/<form|<input/)
+    expect(await textAt(few, find('region'))).toBe(page)
+  })
+
+  it('C11.4 is on every page with 16 areas, and finds by name, description, summary and code', async () => {
+    const many = await replaced(withAreas(16))
+    for (const path of [...PATHS, '/developers/ledger-1'])
+      expect([
+        path,
+        (await textAt(many, path)).match(/<form class="search" method="get" action="\/developers"/g)?.length,
+      ]).toEqual([path, 1])
+    expect(statusOf(await textAt(many, find('member-data')))).toBe('Found for “member-data”: 1 area.')
+    const described = await textAt(many, find('  REGION   ledger-1 '))
+    expect(statusOf(described)).toBe('Found for “REGION   ledger-1”: 6 areas.')
+    expect(described).toContain('href="/developers/ledger-14"')
+    const byCode = await textAt(many, find('member-detail'))
+    expect(statusOf(byCode)).toBe('Found for “member-detail”: 2 operations in 1 area.')
+    expect(byCode).toMatch(/href="\/developers\/member-data#[A-Za-z-]+"/)
+    expect(statusOf(await textAt(many, find('list the FUNDS')))).toMatch(
+      /^Found for “list the FUNDS”: \d+ operations in \d+ areas\.$/,
+    )
+  })
+
+  it('C11.4 says so where nothing is found, and shows the search as text', async () => {
+    const many = await replaced(withAreas(16))
+    const page = await textAt(many, find('"><script>alert(1)</script>'))
+    expect(statusOf(page)).toContain('Nothing was found for “"><script>alert(1)</script>”.')
+    expect(page).toContain('value="&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;"')
+    expect(page).not.toContain('<script>alert')
+    expect(statusOf(await textAt(many, find('\u202e')))).toContain('“\u2068\u2069”')
+    expect((await get(many, '/developers?find=%zz%ff')).status).toBe(200)
+  })
+
+  it('C11.4 keeps the pages as they are: an empty search is the first page, with its tag', async () => {
+    const many = await replaced(withAreas(16))
+    const first = await get(many, '/developers')
+    for (const path of ['/developers?', find(' '), '/developers?other=1'])
+      expect([path, (await get(many, path)).headers.get('etag')]).toEqual([path, first.headers.get('etag')])
+    const found = await get(many, find('fund'))
+    const tag = found.headers.get('etag') ?? ''
+    expect(tag).not.toBe(first.headers.get('etag'))
+    expect((await get(many, find('fund'), { headers: { 'if-none-match': tag } })).status).toBe(304)
+    expect(found.headers.get('content-security-policy')).toBe(first.headers.get('content-security-policy'))
+  })
+
+  it('C11.4 lists the first hundred operations, and tells how many there are', async () => {
+    const many = await replaced(withAreas(120))
+    const page = await textAt(many, find('list'))
+    const [, told = ''] = /: (\d+) operations in/.exec(statusOf(page) ?? '') ?? []
+    expect(Number(told)).toBeGreaterThan(100)
+    expect(statusOf(page)).toMatch(/ The first 100 are listed\.$/)
+    expect(page.match(/<span class="method">/g)).toHaveLength(100)
   })
 })
 

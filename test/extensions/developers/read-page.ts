@@ -19,7 +19,7 @@ export interface CodeBlock {
 }
 
 const BLOCK =
-  /<figcaption>([^<]*)<\/figcaption>\s*<pre tabindex="0" role="group" aria-label="([^"]*)"><code>([^<]*)<\/code>/g
+  /<figcaption>([^<]*)<\/figcaption>\s*<pre role="group" aria-label="([^"]*)"><code>([^<]*)<\/code>/g
 
 /** The blocks of code of a page or of a part of it, in their order. */
 export const codeBlocks = (html: string): readonly CodeBlock[] =>
