@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openScene, Person, type Scene } from '../support/browser-person.ts'
+import { EVERYTHING, openScene, Person, type Scene } from '../support/browser-person.ts'
 import { needing } from '../support/machine.ts'
 import { scrollsSideways, violationsOn } from '../support/page-checks.ts'
 
@@ -13,15 +13,34 @@ const VIEWPORTS = [
   { width: 390, height: 844 },
 ]
 
+const CHANGING =
+  'business.fund.create fund.maintain fund.details.read fund.details.maintain fund.member.read fund.member.maintain'
+
 let scene: Scene
 
-/** Grace, who has 30 businesses, before the consent page. */
-async function graceAsked(options: Parameters<typeof Person.enter>[1]): Promise<Person> {
+type Entering = Parameters<typeof Person.enter>[1]
+
+/** Somebody before the consent page. */
+async function asked(
+  user: string,
+  options: Entering,
+  params: Parameters<Person['ask']>[0] = {},
+): Promise<Person> {
   const person = await Person.enter(scene, options)
-  await person.ask()
-  await person.logIn('grace', 'alice-password')
+  await person.ask(params)
+  await person.logIn(user, 'alice-password')
   return person
 }
+
+/** Grace, who has 30 businesses. */
+const graceAsked = (options: Entering): Promise<Person> => asked('grace', options)
+
+/** Heidi, who has 30 businesses with very long names, asked for all there is by a client with such a name. */
+const heidiAsked = (options: Entering): Promise<Person> =>
+  asked('heidi', options, {
+    client_id: 'long-named',
+    scope: `${EVERYTHING} address phone service_profile ${CHANGING}`,
+  })
 
 /** How many pixels of an element are out of the window, above or below. */
 const outOfView = ({ page }: Person, name: string): Promise<number> =>
@@ -117,6 +136,28 @@ describe('C6.2.2 the answers of a long consent page', { timeout: 120_000, ...nee
         await photograph('forced')
         expect(await outOfView(person, 'Do not allow')).toBe(0)
       })
+
+  for (const viewport of VIEWPORTS)
+    it(`C6.2.2 stay in view where names are very long and much is asked, ${viewport.width} pixels wide`, async () => {
+      const person = await heidiAsked({ viewport })
+      const { page } = person
+      expect(await page.locator('.scopes li').count()).toBeGreaterThan(10)
+      for (const part of [0, 0.5, 1]) {
+        await page.evaluate(`scrollTo(0, document.documentElement.scrollHeight * ${part})`)
+        for (const name of ['Allow', 'Do not allow'])
+          expect([part, name, await outOfView(person, name)]).toEqual([part, name, 0])
+        const path = ALBUM && join(ALBUM, `answers-long-${part}-${viewport.width}.png`)
+        await page.screenshot({ ...(path && { path }) })
+      }
+      await page.evaluate('scrollTo(0, 0)')
+      for (const key of ['Tab', 'Shift+Tab']) {
+        const met = await walk(person, key)
+        expect(met.map(({ name }) => name)).toEqual(expect.arrayContaining(['find', 'allow', 'deny']))
+        expect(met.filter(({ covered, seen }) => covered || !seen)).toEqual([])
+      }
+      expect(await scrollsSideways(page)).toBe(false)
+      expect(await violationsOn(page)).toEqual([])
+    })
 
   it('C6.2.2 stay at the end of the page where the window is low, and of a page that failed', async () => {
     const person = await graceAsked({ viewport: { width: 390, height: 380 } })

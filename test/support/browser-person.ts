@@ -48,22 +48,27 @@ export async function openScene(authUrl?: string): Promise<Scene> {
 /** So many that the consent page has a search field. */
 const BRANCHES = Array.from({ length: 30 }, (_, index) => `BRANCH${index + 1}`)
 
-/** Grace, who has access to all branches; her password is Alice's. */
+const OFFICES = BRANCHES.map((code) => code.replace('BRANCH', 'OFFICE'))
+
+const LONG_NAME = `Incorporated${'AndIncorporatedAgain'.repeat(4)} ${'of the other side of the river '.repeat(4)}`
+
+/** Grace, who has access to all branches, and Heidi, to all offices, whose names are very long; with Alice's password. */
 function withBranches({ users, businesses, ...directory }: Directory): Directory {
   const alice = users['alice']!
+  const named = (codes: readonly string[], name: string) =>
+    Object.fromEntries(codes.map((code) => [code, { name: `${name} ${code}`, funds: [] }]))
+  const withAccess = (user: string, codes: readonly string[]) => ({
+    ...alice,
+    subject: `${user}-subject`,
+    access: Object.fromEntries(codes.map((code) => [code, alice.access['ACME']!])),
+  })
   return {
     ...directory,
-    businesses: {
-      ...businesses,
-      ...Object.fromEntries(BRANCHES.map((code) => [code, { name: `Acme ${code}`, funds: [] }])),
-    },
+    businesses: { ...businesses, ...named(BRANCHES, 'Acme'), ...named(OFFICES, LONG_NAME) },
     users: {
       ...users,
-      grace: {
-        ...alice,
-        subject: 'grace-subject',
-        access: Object.fromEntries(BRANCHES.map((code) => [code, alice.access['ACME']!])),
-      },
+      grace: withAccess('grace', BRANCHES),
+      heidi: withAccess('heidi', OFFICES),
     },
   }
 }
@@ -75,12 +80,13 @@ function withClientAt(configuration: Configuration, origin: string): Configurati
     ...directory.clients['ledgerline']!,
     redirectUris: [`${origin}/callback`],
     postLogoutRedirectUris: [`${origin}/bye`],
-    businesses: [...directory.clients['ledgerline']!.businesses, ...BRANCHES],
+    businesses: [...directory.clients['ledgerline']!.businesses, ...BRANCHES, ...OFFICES],
   }
+  const longNamed = { ...ledgerline, name: LONG_NAME }
   return {
     ...configuration,
     identity: { ...identity, pages: { ...identity.pages, ...FOOT } },
-    directory: { ...directory, clients: { ...directory.clients, ledgerline } },
+    directory: { ...directory, clients: { ...directory.clients, ledgerline, 'long-named': longNamed } },
   }
 }
 

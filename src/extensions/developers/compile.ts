@@ -1,13 +1,13 @@
 /** The developer pages of one configuration (C11.4): made when somebody first asks for them, and answered as they are. */
 import { Buffer } from 'node:buffer'
 import { readFileSync } from 'node:fs'
+import type { Exchange } from '../../base/contracts/calls/exchange.ts'
 import { answerReady, readyDocument, type ReadyDocument } from '../../base/http/head/entity-tag.ts'
 import { refuseAsPage } from '../../identity/steps/answers.ts'
 import type { Endpoint } from '../../identity/steps/endpoint.ts'
-import { searchIn } from '../../identity/pages/find.ts'
+import { searchOf } from '../../identity/pages/find.ts'
 import { pageHeaders } from '../../identity/pages/layout.ts'
-import type { Exchange } from '../../base/contracts/calls/exchange.ts'
-import { Fault } from '../../base/kernel/faults.ts'
+import { readQueryFields } from '../../identity/steps/read-form.ts'
 import { asset, type Asset } from '../../identity/pages/theme.ts'
 import type { AddedEndpoints } from '../../identity/steps/added-endpoints.ts'
 import type { EndpointsOfApi } from '../../operate/hooks/extension.ts'
@@ -27,7 +27,7 @@ import {
 } from './frame.ts'
 import { sampleLogin } from './schema.ts'
 import { scopesPage } from './scopes-page.ts'
-import { searchIndex, searchPage } from './search-page.ts'
+import { searchIn } from './search-page.ts'
 import { startPage } from './start-page.ts'
 import { xmlPage } from './xml-page.ts'
 
@@ -37,10 +37,11 @@ const MAX_AGE_SECONDS = 300
 const STYLESHEET_PATH = '/connect/assets/developers.css'
 const RULES = readFileSync(new URL('developers.css', import.meta.url))
 
-const readyPage = async (frame: Frame, page: DeveloperPage, find?: string): Promise<ReadyDocument> =>
+/** @param find the search that it answers. Only who has asked keeps what is found: anybody can ask for anything. */
+const readyPage = async (frame: Frame, page: DeveloperPage, find = ''): Promise<ReadyDocument> =>
   readyDocument(Buffer.from(await renderPage(frame, page, find)), {
     ...pageHeaders({ alone: true, script: COPY_CODE.source }),
-    'Cache-Control': `public, max-age=${MAX_AGE_SECONDS}`,
+    'Cache-Control': `${find === '' ? 'public' : 'private'}, max-age=${MAX_AGE_SECONDS}`,
   })
 
 /** Pages name it with its content's hash, so that it may be kept. */
@@ -81,18 +82,14 @@ function makerWhenAsked(allMade: () => void): MakeOnce {
   }
 }
 
-/** The search of a call for the first page; empty if there is none. */
-const searchOf = ({ target }: Exchange): string =>
-  searchIn(new URLSearchParams(target instanceof Fault ? '' : target.query))
-
 /** The first page. Where the menu has a search, its query asks for what is found instead, which is made each time. */
 function firstPage(frame: Frame, parts: DeveloperParts, page: DeveloperPage, once: MakeOnce): Ready {
   if (!frame.isSearched) return once(() => readyPage(frame, page))
-  const made = once(async () => ({ whole: await readyPage(frame, page), index: searchIndex(parts) }))
+  const made = once(async () => ({ whole: await readyPage(frame, page), found: searchIn(parts) }))
   return async (exchange) => {
-    const find = searchOf(exchange)
-    const { index, whole } = await made()
-    return find === '' ? whole : readyPage(frame, searchPage(find, index), find)
+    const find = searchOf(readQueryFields(exchange).get('find')?.[0])
+    const { found, whole } = await made()
+    return find === '' ? whole : readyPage(frame, found(find), find)
   }
 }
 

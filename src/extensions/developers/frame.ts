@@ -1,5 +1,6 @@
+import { searchForm } from '../../identity/pages/find.ts'
 import { brandOf, documentOf, html, type Html } from '../../identity/pages/layout.ts'
-import { type OwnScript, readScript } from '../../identity/pages/own-script.ts'
+import { readScript } from '../../identity/pages/own-script.ts'
 import type { Asset, Theme } from '../../identity/pages/theme.ts'
 import type { EndpointParts } from '../../identity/steps/added-endpoints.ts'
 import type { ApiDocument, DocumentedOperation } from './document.ts'
@@ -56,7 +57,7 @@ export interface Frame {
 export const DEVELOPERS_PATH = '/developers'
 
 /** The one script of these pages: a button at each block of code. */
-export const COPY_CODE: OwnScript = readScript(new URL('copy-code.js', import.meta.url))
+export const COPY_CODE = readScript(new URL('copy-code.js', import.meta.url))
 
 /** Areas up to which the menu needs no search. */
 const FEW_AREAS = 15
@@ -105,20 +106,11 @@ const groupOf = ({ links, title }: Group, at: number, here: string): Html =>
     </ul>
   </div>`
 
-const searchForm = (action: string, find: string): Html =>
-  html`<form class="search" method="get" action="${action}" role="search">
-    <label for="find">Find an operation</label>
-    <div>
-      <input id="find" name="find" type="search" value="${find}" maxlength="100" autocomplete="off" />
-      <button class="second" type="submit">Search</button>
-    </div>
-  </form>`
-
 /** @param find the search that the page answers; empty for a page of its own */
 export async function renderPage(
   { groups, isSearched, root, stylesheet, theme }: Frame,
   page: DeveloperPage,
-  find = '',
+  find: string,
 ): Promise<string> {
   const { title, lead, body: content } = await page.content()
   const body = html`<a class="skip" href="#content">Skip to the content</a>
@@ -127,7 +119,7 @@ export async function renderPage(
     </header>
     <div class="guide">
       <nav aria-label="Pages for developers">
-        ${isSearched && searchForm(root, find)}
+        ${isSearched && searchForm({ action: root, label: 'Find an operation', button: 'Search', find })}
         ${groups.map((group, at) => groupOf(group, at, find === '' ? root + page.path : ''))}
       </nav>
       <main id="content" tabindex="-1">

@@ -16,22 +16,23 @@ interface Searchable {
 }
 
 /** An area, and the operations in it. */
-export interface SearchedArea extends Searchable {
+interface SearchedArea extends Searchable {
   readonly operations: readonly Searchable[]
 }
 
-/** Everything that can be found, made once for each configuration. */
-export function searchIndex(parts: DeveloperParts): readonly SearchedArea[] {
+/** Makes pages of what is found. Everything that can be found is read here, once for each configuration. */
+export function searchIn(parts: DeveloperParts): (find: string) => DeveloperPage {
   const document = parts.document()
   const byArea = Map.groupBy(document.operations, ({ area }) => area)
-  return document.areas.map((area) => ({
+  const areas = document.areas.map((area) => ({
     ...searchableArea(area, parts),
     operations: (byArea.get(area.name) ?? []).map((operation) => searchableOperation(operation, parts)),
   }))
+  return (find) => searchPage(find, areas)
 }
 
 const searchableArea = ({ description, name }: Area, { theme }: DeveloperParts): Searchable => ({
-  text: `${name} ${description}`,
+  text: `${name} ${plain(description)}`,
   shown: html`<h2><a href="${theme.at(DEVELOPERS_PATH + areaPath(name))}">${name}</a></h2>
     ${markdown(plain(description))}`,
 })
@@ -41,13 +42,13 @@ const searchableOperation = (operation: DocumentedOperation, parts: DeveloperPar
   shown: contentsItem(operation, operationLink(parts, operation)),
 })
 
-/** What a search finds: areas by name and description, and operations by summary and code, each with its area. */
-export const searchPage = (find: string, index: readonly SearchedArea[]): DeveloperPage => ({
+/** Areas found by name and description, and operations by summary and code, each with its area. */
+const searchPage = (find: string, areas: readonly SearchedArea[]): DeveloperPage => ({
   path: '',
   name: '',
   content: () => {
     const isFound = finderOf(find)
-    const found = index
+    const found = areas
       .map((area) => ({ ...area, operations: area.operations.filter(({ text }) => isFound(text)) }))
       .filter(({ operations, text }) => operations.length > 0 || isFound(text))
     const body = html`<p role="status">${countText(find, found)}</p>
@@ -60,14 +61,13 @@ const count = (number: number, name: string): string => `${number} ${name}${numb
 
 function countText(find: string, found: readonly SearchedArea[]): string {
   const words = `“${isolated(find)}”`
-  const operations = found.reduce((sum, area) => sum + area.operations.length, 0)
   if (found.length === 0)
     return `Nothing was found for ${words}. Try another word, or a part of it. The search looks at the names and descriptions of areas, and at the names and codes of operations.`
+  const operations = found.reduce((sum, area) => sum + area.operations.length, 0)
+  const areas = count(found.length, 'area')
+  if (operations === 0) return `Found for ${words}: ${areas}.`
   const more = operations > MOST_SHOWN ? ` The first ${MOST_SHOWN} are listed.` : ''
-  const areas = operations === 0 ? count(found.length, 'area') : `in ${count(found.length, 'area')}`
-  return operations === 0
-    ? `Found for ${words}: ${areas}.`
-    : `Found for ${words}: ${count(operations, 'operation')} ${areas}.${more}`
+  return `Found for ${words}: ${count(operations, 'operation')} in ${areas}.${more}`
 }
 
 function areasFound(found: readonly SearchedArea[]): readonly Html[] {

@@ -14,7 +14,7 @@ import {
   type DataWord,
   type Picker,
 } from '../pages/consent.ts'
-import { finderOf, searchIn } from '../pages/find.ts'
+import { finderOf, searchOf } from '../pages/find.ts'
 import { pageAnswer, type FormProblem } from '../pages/layout.ts'
 import { type LoginForm, loginPage } from '../pages/login.ts'
 import { TEXTS } from '../pages/texts.ts'
@@ -159,7 +159,7 @@ interface View {
 function viewOf({ params }: AuthorizationRequest): View {
   const from = params.get('from') ?? ''
   return {
-    find: searchIn(params),
+    find: searchOf(params.get('find')),
     from: /^[0-9]{1,6}$/.test(from) ? Number(from) : 0,
   }
 }

@@ -1,3 +1,4 @@
+import { searchForm } from './find.ts'
 import {
   csrfField,
   type OwnForm,
@@ -139,7 +140,7 @@ export function consentPage(facts: ConsentDetails): Page {
   const about = facts.about.map((text) => html`<li>${text}</li>`)
   const body = html`<h1>${title}</h1>
     ${wholeName(client.name)} ${whoIs(facts)} ${noticeBox(facts.notice)}
-    ${problemSummary(T.problem, problems)} ${picker && searchForm(picker)}
+    ${problemSummary(T.problem, problems)} ${picker && findForm(picker)}
     <form method="post" action="${form.action}">
       ${csrfField(form)} ${picker && choices(picker, hintOf(facts))}
       ${listOf(dataTitle(facts), data.map(dataItem), placeNames(facts))} ${listOf(T.about, about)}
@@ -175,19 +176,12 @@ const wholeName = (name: string): Html | undefined =>
     : undefined
 
 /** A form of its own, because Enter in the field would otherwise press the button that allows. It works without scripts. */
-function searchForm({ search }: Picker): Html | undefined {
+function findForm({ search }: Picker): Html | undefined {
   if (search === undefined) return undefined
   const hidden = [...new URLSearchParams(search.request)].map(
     ([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`,
   )
-  return html`<form class="search" method="get" action="${search.action}" role="search">
-    ${hidden}
-    <label for="find">${PICKER.find}</label>
-    <div>
-      <input id="find" name="find" type="search" value="${search.find}" maxlength="100" autocomplete="off" />
-      <button class="second" type="submit">${PICKER.search}</button>
-    </div>
-  </form>`
+  return searchForm({ ...search, label: PICKER.find, button: PICKER.search }, hidden)
 }
 
 const choiceOf = ({ before, code, name, role }: BusinessChoice, at: number, isOnly: boolean): Html =>

@@ -1,11 +1,37 @@
 /** The searches of pages, which the server answers (C6.2.2, C11.4). */
+import { html, type Html } from './layout.ts'
 
 /** The longest search, in characters: a longer one would find nothing more. */
 const LONGEST_SEARCH = 100
 
-/** The search of a query; empty if there is none. */
-export const searchIn = (params: { get(name: 'find'): string | null | undefined }): string =>
-  (params.get('find') ?? '').trim().slice(0, LONGEST_SEARCH)
+interface SearchForm {
+  readonly action: string
+  readonly label: string
+  readonly button: string
+  /** Empty if there is none yet. */
+  readonly find: string
+}
+
+/** @param more fields that go with the search */
+export const searchForm = ({ action, button, find, label }: SearchForm, more: readonly Html[] = []): Html =>
+  html`<form class="search" method="get" action="${action}" role="search">
+    ${more}
+    <label for="find">${label}</label>
+    <div>
+      <input
+        id="find"
+        name="find"
+        type="search"
+        value="${find}"
+        maxlength="${LONGEST_SEARCH}"
+        autocomplete="off"
+      />
+      <button class="second" type="submit">${button}</button>
+    </div>
+  </form>`
+
+/** @param find of a query; undefined if there is none */
+export const searchOf = (find: string | undefined): string => (find ?? '').trim().slice(0, LONGEST_SEARCH)
 
 const folded = (text: string): string => text.normalize('NFKC').toLowerCase()
 
