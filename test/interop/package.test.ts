@@ -268,9 +268,7 @@ describe('the packed file unpacked, with no other package', { timeout: 300_000 }
         file,
         `${name}.js`,
       ]),
-      ...[...text.matchAll(/(?:new URL\('([^']+)', import\.meta\.url|readScript\('([^']+)')/g)].map(
-        ([, name, script = '']) => [file, name ?? script],
-      ),
+      ...[...text.matchAll(/new URL\('([^']+)', import\.meta\.url/g)].map(([, name]) => [file, name]),
     ])
     const places = named.map(([file = '', name = '']) => join(dirname(placeOf(file)), name))
     expect(places).toEqual(
