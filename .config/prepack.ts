@@ -15,12 +15,6 @@ const at = (path: string): string => fileURLToPath(new URL(`../${path}`, import.
 const packages = packagesOf((await makeBundle(Number.POSITIVE_INFINITY)).modules)
 writeFileSync(at('dist/LICENSES.txt'), licencesOf(packages))
 writeFileSync(at('dist/sbom.cdx.json'), listForScanners(packages))
-// Where a file has nothing but packages, lines that nobody here mends need no map; its sources say what is in the file.
-for (const map of globSync('dist/parts/*.map', { cwd: at('.') }).map(at)) {
-  const told = JSON.parse(readFileSync(map, 'utf8')) as { readonly sources: readonly string[] }
-  if (told.sources.every((source) => source.startsWith('node_modules/')))
-    writeFileSync(map, JSON.stringify({ ...told, mappings: '' }))
-}
 execFileSync(
   process.execPath,
   [at('node_modules/typescript/bin/tsc'), '--project', at('.config/tsconfig.publish.json')],

@@ -305,6 +305,25 @@ describe('the packed file unpacked, with no other package', { timeout: 300_000 }
     expect(Object.keys(dependencies).filter((name) => !inside.has(name))).toEqual([])
   })
 
+  it('tells stacks by the lines of the sources, also those of packages in it', async () => {
+    const parts = join(folder, 'dist/parts')
+    const holding = (text: string): string =>
+      globSync('*.js', { cwd: parts }).find((name) =>
+        readFileSync(join(parts, name), 'utf8').includes(text),
+      ) ?? ''
+    const fastify = holding('require_fastify as ')
+    const [, exported = ''] =
+      /require_fastify as (\w+)/.exec(readFileSync(join(parts, fastify), 'utf8')) ?? []
+    const program = `
+      await import('./${holding('Error.prepareStackTrace = (error, sites)')}')
+      const { ${exported}: open } = await import('./${fastify}')
+      try { open()({ bodyLimit: 'x' }) } catch (error) { console.log(error.stack) }`
+    const { stdout } = await run(process.execPath, ['--input-type=module', '-e', program], { cwd: parts })
+    expect(stdout).toContain("'bodyLimit' option must be an integer")
+    expect(stdout).toMatch(/ at processOptions \(node_modules\/fastify\/fastify\.js:\d+:\d+\)/)
+    expect(stdout).not.toContain(fastify)
+  })
+
   it('loads no package that is not in it', () => {
     const programs = globSync('dist/**/*.js', { cwd: folder }).map((file) =>
       readFileSync(join(folder, file), 'utf8'),

@@ -94,15 +94,24 @@ interface Scale {
   readonly y: (value: number) => number
 }
 
-/** A path with gaps where values are missing. */
-const pathOf = (values: readonly number[], { x, y }: Scale): string =>
-  values
-    .map((value, at) => {
-      if (Number.isNaN(value)) return ''
-      const isStart = at === 0 || Number.isNaN(values[at - 1])
-      return `${isStart ? 'M' : 'L'}${x(at).toFixed(0)} ${y(value).toFixed(1)}`
+/** `7-11.3`: numbers need a space between them only where no sign begins the next. */
+const step = (...numbers: readonly number[]): string =>
+  numbers.map((each, at) => (at > 0 && each >= 0 ? ` ${each}` : String(each))).join('')
+
+/** A path with gaps where values are missing: each point by its distance from the one before, which takes half the bytes. */
+function pathOf(values: readonly number[], { x, y }: Scale): string {
+  // In tenths of a pixel, so that no distance is rounded anew.
+  const points = values.map((value, at) => [Math.round(x(at)) * 10, Math.round(y(value) * 10)] as const)
+  return points
+    .map(([left, top], at) => {
+      if (Number.isNaN(top)) return ''
+      const [from, over] = points[at - 1] ?? [0, Number.NaN]
+      return Number.isNaN(over)
+        ? `M${step(left / 10, top / 10)}`
+        : `l${step((left - from) / 10, (top - over) / 10)}`
     })
     .join('')
+}
 
 function drawGrid(box: Box, most: number, unit: string, { y }: Scale): string {
   const { x, width } = box
