@@ -135,7 +135,7 @@ export async function showConsent(
     applications: dependencies.theme.at('/connect/applications'),
     about,
     data,
-    onceLifetime: lifetimeOf(request.namedClient, dependencies.config) * 1000,
+    accessLifetime: lifetimeOf(request.namedClient, dependencies.config) * 1000,
     lastingDays: lasting ? Math.ceil(dependencies.config.refreshToken.lifetime / DAY_MS) : undefined,
     place: await placeOf(question, dependencies),
     picker: candidates && (await pickerOf(request, login.user.subject, candidates, parts)),

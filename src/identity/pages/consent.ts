@@ -75,7 +75,7 @@ export interface ConsentDetails {
   /** To choose from (C6.2.2); undefined where there is nothing to choose. */
   readonly picker: Picker | undefined
   /** How long an access token of the client works, in milliseconds. */
-  readonly onceLifetime: number
+  readonly accessLifetime: number
   /** How long lasting access may last; undefined where none is asked. */
   readonly lastingDays: number | undefined
   readonly problems: readonly FormProblem[]
@@ -116,12 +116,12 @@ const ownPage = (uri: string | undefined, text: string): Html | undefined =>
       >`
 
 /** Where the data goes, and for how long. */
-function terms({ client, lastingDays, onceLifetime }: ConsentDetails): Html {
+function terms({ client, lastingDays, accessLifetime }: ConsentDetails): Html {
   const { host, name, policyUri, tosUri } = client
   const links = [ownPage(policyUri, T.policy), ownPage(tosUri, T.tos)].filter((link) => link !== undefined)
   return html`<div class="lasting">
     ${lastingDays !== undefined && html`<h2 class="unseen">${T.lasting}</h2>`}
-    <p>${lastingDays === undefined ? T.onceText(name, onceLifetime) : T.lastingText(name, lastingDays)}</p>
+    <p>${lastingDays === undefined ? T.onceText(name, accessLifetime) : T.lastingText(name, lastingDays)}</p>
     <p>${host === undefined ? T.goesToDevice(name) : html`${T.goesTo} ${host}.`}</p>
     ${links.length > 0 && html`<p class="links">${links}</p>`}
   </div>`
