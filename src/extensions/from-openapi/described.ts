@@ -175,12 +175,8 @@ function requireOperations(
  * @param usual the address of a service that names none
  * @throws DescriptionError if it cannot be read
  */
-export async function openDescription(
-  file: string,
-  only: readonly string[],
-  usual: string,
-): Promise<OpenDescription> {
-  const description = await readDescription(file)
+export function openDescription(file: string, only: readonly string[], usual: string): OpenDescription {
+  const description = readDescription(file)
   const { document } = description
   requireOperations(file, operationsOf(document), 'only', only)
   return {

@@ -44,7 +44,7 @@ async function serviceOf(
 }
 
 /** @throws DescriptionError */
-export async function openDescriptionSource(values: SourceValues, usual: string): Promise<OpenSource> {
-  const open = await openDescription(String(values['from']), listOf(values['only']), usual)
+export function openDescriptionSource(values: SourceValues, usual: string): OpenSource {
+  const open = openDescription(String(values['from']), listOf(values['only']), usual)
   return { upstream: open.upstream, service: (asked) => serviceOf(open, values, asked) }
 }

@@ -81,21 +81,21 @@ class Follower {
   readonly broken: BrokenReference[] = []
   readonly #main: string
   readonly #document: JsonObject
-  readonly #parse: (file: string) => Promise<unknown>
+  readonly #parse: (file: string) => unknown
   /** Undefined: it cannot be read, or is no map. */
   readonly #files = new Map<string, JsonObject | undefined>()
   readonly #why = new Map<string, string>()
   /** References that were made to lead into the document, with where they lead. */
   readonly #rewritten = new Map<JsonObject, Target>()
 
-  constructor(document: JsonObject, main: string, parse: (file: string) => Promise<unknown>) {
+  constructor(document: JsonObject, main: string, parse: (file: string) => unknown) {
     this.#document = document
     this.#main = main
     this.#parse = parse
     this.#files.set(main, document)
   }
 
-  async follow(roots: readonly Step[]): Promise<void> {
+  follow(roots: readonly Step[]): void {
     const seen = new Map<Role, Set<JsonValue>>()
     const left = [...roots]
     // Parts that are added during the walk are walked too.
@@ -106,7 +106,7 @@ class Follower {
       seen.set(role, known)
       if (known.has(value)) continue
       known.add(value)
-      const target = await this.#targetOf(value, step)
+      const target = this.#targetOf(value, step)
       if (target !== undefined) left.push({ ...target, role, before: undefined })
       for (const [next, inner, ...keys] of INSIDE[role](value))
         if (typeof inner === 'object') left.push({ role: next, value: inner, file, before: step, keys })
@@ -114,13 +114,13 @@ class Follower {
   }
 
   /** Where the reference of a part leads. One that leads nowhere is taken away. */
-  async #targetOf(part: JsonObject, step: Step): Promise<Target | undefined> {
+  #targetOf(part: JsonObject, step: Step): Target | undefined {
     const reference = trimmedText(part['$ref'])
     const known = this.#rewritten.get(part)
     if (reference === undefined || known !== undefined) return known
     const [path = '', pointer = ''] = reference.split('#', 2)
     const file = path === '' ? step.file : resolve(step.file, '..', decoded(path))
-    const content = IS_REMOTE.test(path) ? undefined : await this.#contentOf(file)
+    const content = IS_REMOTE.test(path) ? undefined : this.#contentOf(file)
     const value = content && referenced(content, `#${pointer}`)
     if (value === undefined) {
       delete part['$ref']
@@ -143,11 +143,11 @@ class Follower {
       : `it refers to ${reference}, and that file ${why}`
   }
 
-  async #contentOf(file: string): Promise<JsonObject | undefined> {
+  #contentOf(file: string): JsonObject | undefined {
     if (this.#files.has(file)) return this.#files.get(file)
     let content: unknown
     try {
-      content = await this.#parse(file)
+      content = this.#parse(file)
     } catch {
       this.#why.set(file, existsSync(file) ? 'is neither YAML nor JSON' : 'does not exist')
     }
@@ -176,15 +176,15 @@ function decoded(path: string): string {
  * @param parse of another file
  * @returns those that lead nowhere, which are taken away
  */
-export async function followReferences(
+export function followReferences(
   document: JsonObject,
   main: string,
-  parse: (file: string) => Promise<unknown>,
-): Promise<readonly BrokenReference[]> {
+  parse: (file: string) => unknown,
+): readonly BrokenReference[] {
   const follower = new Follower(document, main, parse)
   const at = document['components'] === undefined ? [] : ['components', 'securitySchemes']
   const root = { file: main, before: undefined }
-  await follower.follow([
+  follower.follow([
     ...Object.entries(objectOf(document['paths'])).map(([path, value]): Step => ({
       ...root,
       role: 'item',

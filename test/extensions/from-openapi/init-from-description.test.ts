@@ -337,8 +337,15 @@ definitions:
     ['openapi: [\n', /api\.yaml:2: is neither YAML nor JSON from here on\n$/],
     [
       `{"openapi": "3.1.0", "x-deep": ${'['.repeat(20_000)}${']'.repeat(20_000)}}`,
-      'is nested too deep to be read',
+      'is nested too deep to be read: 100 levels at most',
     ],
+    // A thousand millions of values, of which each is there once.
+    [
+      `a0: &a0 [0, 0]\n${Array.from({ length: 30 }, (_, i) => `a${i + 1}: &a${i + 1} [*a${i}, *a${i}]\n`).join('')}`,
+      'expected an OpenAPI description',
+    ],
+    ['openapi: 3.1.0\npaths: &paths { x-self: *paths }\n', 'is nested too deep to be read'],
+    [`openapi: 3.1.0\npaths: ${'['.repeat(200)}${']'.repeat(200)}\n`, 'is nested too deep to be read'],
     ['just a text', 'api.yaml: expected an OpenAPI description'],
     [
       "openapi: 3.1.0\ninfo: { title: A, version: '1' }\npaths: {}\n",

@@ -17,7 +17,7 @@ const PASSWORD = `$argon2id$v=19$m=19456,t=2,p=1$${'A'.repeat(22)}$${'A'.repeat(
 /** What `check` says of the file that is made of a description; undefined if nothing of it can be served. */
 async function problemsOf(description: unknown): Promise<string | undefined> {
   const from = configFiles({ 'api.json': JSON.stringify(description) })('api.json')
-  const open = await openDescription(from, [], 'http://127.0.0.1:9000')
+  const open = openDescription(from, [], 'http://127.0.0.1:9000')
   let described
   try {
     const none = { only: [], shared: [], notBusiness: [], fund: undefined, places: undefined }
@@ -224,7 +224,7 @@ describe('postern init --from', () => {
     [{ url: 'https://{host}/v2' }, 'http://127.0.0.1:9000'],
   ])('C10 leaves a variable without a value out of the address: %j', async (server, upstream) => {
     const from = configFiles({ 'api.json': describing(['/a'], { servers: [server] }) })('api.json')
-    const open = await openDescription(from, [], 'http://127.0.0.1:9000')
+    const open = openDescription(from, [], 'http://127.0.0.1:9000')
     expect(open.upstream).toBe(upstream)
     expect(await problemsOf(JSON.parse(describing(['/a'], { servers: [server] })))).toBe('')
   })
