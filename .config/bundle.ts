@@ -71,7 +71,12 @@ export const OFFERED: readonly string[] = [
     'base/config/validate',
   ],
   ...['base/contracts/records/audit', 'base/contracts/people/people', 'base/contracts/people/places'],
-  ...['identity/directory/records/places'],
+  ...[
+    'identity/directory/editors/editors',
+    'identity/directory/records/people',
+    'identity/directory/records/places',
+    'identity/directory/records/schema',
+  ],
   ...['gateway/conversion/answers', 'gateway/conversion/bodies', 'gateway/decide/token-check'],
   ...[
     'base/http/head/accept',
@@ -100,6 +105,7 @@ export const OFFERED: readonly string[] = [
     'identity/dependencies/logouts',
     'identity/dependencies/schema',
     'identity/stored/families',
+    'identity/stored/own-cookies',
     'identity/stored/token-revoker',
   ],
   ...[

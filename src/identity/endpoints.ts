@@ -1,6 +1,6 @@
 import { refuseAsJson, refuseAsPage, refuseWithChallenge } from './steps/answers.ts'
 import { type Endpoint, flow } from './steps/endpoint.ts'
-import { applications, leadToAccount } from './endpoints/applications.ts'
+import { account, leadToAccount } from './endpoints/account.ts'
 import { authorize, consent } from './endpoints/authorize.ts'
 import {
   answerJwks,
@@ -11,6 +11,7 @@ import {
   stylesheet,
 } from './endpoints/documents.ts'
 import { endSession } from './endpoints/end-session.ts'
+import { link } from './endpoints/link.ts'
 import { login } from './endpoints/login.ts'
 import {
   introspectToken,
@@ -21,6 +22,7 @@ import {
   revokeToken,
 } from './endpoints/tokens.ts'
 import { chooseGrant } from './grants/grants.ts'
+import { ACCOUNT_PATH } from './pages/account.ts'
 import { LOGO_PATH, STYLESHEET_PATH } from './pages/theme.ts'
 import { recordRefusals } from './steps/records.ts'
 import { authenticateClient, proveKey, useUpCredentials } from './steps/authenticate-client.ts'
@@ -114,10 +116,23 @@ export const ENDPOINTS: readonly Endpoint[] = [
     steps: consent,
   },
   {
+    name: 'link',
+    path: below('/connect/link'),
+    ...PAGE,
+    steps: link,
+  },
+  {
+    name: 'account',
+    path: below(ACCOUNT_PATH),
+    ...PAGE,
+    steps: account,
+  },
+  {
     name: 'applications',
+    // Where the page was before.
     path: below('/connect/applications'),
     ...PAGE,
-    steps: applications,
+    steps: leadToAccount,
   },
   {
     name: 'change-password',

@@ -4,7 +4,8 @@ import { prefersPage } from '../base/http/head/accept.ts'
 import { Fault, toFault } from '../base/kernel/faults.ts'
 import { withStoreBudget } from '../base/kernel/store-budget.ts'
 import { openConsents } from './stored/consents.ts'
-import { openSessions, sessionCookie } from './stored/sessions.ts'
+import { linkCookie, sessionCookie } from './stored/own-cookies.ts'
+import { openSessions } from './stored/sessions.ts'
 import { hashedPasswords, holdersOf, type IdentityDeps } from './dependencies/dependencies.ts'
 import type { AddedEndpoints, MakeEndpoints } from './steps/added-endpoints.ts'
 import type { Attempt, Endpoint, StepDependencies } from './steps/endpoint.ts'
@@ -52,6 +53,7 @@ export function openIdentity(
     sessions: openSessions(deps),
     consents: openConsents(deps),
     cookie: sessionCookie(deps.urls.issuer),
+    linkCookie: linkCookie(deps.urls.issuer),
     theme,
     networks: openFamiliarNetworks(deps),
     clientFailures: openClientFailures(deps),
@@ -106,7 +108,7 @@ function answerUnknownPath(exchange: Exchange, { dependencies, links }: Identity
   const page = notFoundPage({
     top: target.path === '/' || target.path === theme.at('') || target.path === theme.at('/'),
     name: theme.name,
-    applications: theme.at('/connect/applications'),
+    account: theme.at('/connect/account'),
     links,
   })
   const answer = pageAnswer(theme, page, { ...dependencies.transport, Vary: 'Accept' })

@@ -295,6 +295,7 @@ const RAISED: Readonly<Record<FaultCode, Scenario | string>> = {
   interaction_required: AUTHORIZE,
   request_not_supported: authorize({ request: 'x' }),
   invalid_request_uri: authorize({ request_uri: 'urn:ietf:params:oauth:request_uri:unknown' }),
+  password_link_over: answered(() => ({ target: '/connect/link' })),
   request_uri_not_supported: authorize({ request_uri: 'https://x.example/' }),
   identity_unavailable: arranged(() => {
     vi.spyOn(gateway.world.hasher, 'verify').mockRejectedValue(new Fault('identity_unavailable'))

@@ -9,7 +9,7 @@ import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
 /** T6: bytes that are an upstream's own come from the origin of the sign-in pages, and must be nothing to a browser. */
 
 const LIST = at('fund-list')
-const PAGE = '<script xmlns="http://www.w3.org/1999/xhtml">fetch("/connect/applications")</script>'
+const PAGE = '<script xmlns="http://www.w3.org/1999/xhtml">fetch("/connect/account")</script>'
 const LOOSE = { 'Content-Security-Policy': '*', 'X-Content-Type-Options': 'sniff-away' }
 const NAMES = ['Content-Security-Policy', 'x-content-type-options', 'ETag', 'Set-Cookie']
 

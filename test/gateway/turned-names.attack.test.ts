@@ -89,7 +89,7 @@ describe('T6.1 a name that turns what stands around it', () => {
     const consent = await agent.logIn(login)
     expect(consent.text).toContain('<bdi>Acme skooB Pty</bdi>')
     await agent.submit(consent, { decision: 'allow', business: 'ACME' })
-    const applications = await agent.get('/connect/applications')
+    const applications = await agent.get('/connect/account')
     expect(applications.text).toContain('<h3><bdi>Acme skooB</bdi></h3>')
     for (const { text } of [login, consent, applications]) {
       expect(text).toContain('\u2068Acme skooB')

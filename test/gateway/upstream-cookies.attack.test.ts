@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { setsOwnCookie } from '../../src/base/http/head/end-to-end-headers.ts'
-import { sessionCookie } from '../../src/identity/stored/sessions.ts'
+import { linkCookie, sessionCookie } from '../../src/identity/stored/own-cookies.ts'
 import { startOver } from '../support/over-module.ts'
 import { type RawResponse, sendRaw } from '../support/raw-http.ts'
 import { bearer, requestBytes, send } from '../support/requests.ts'
@@ -23,8 +23,13 @@ const HOSTILE = [
   '=postern-session-8080=x',
   '= __Host-postern-session=x',
   'postern-session-8080',
+  'postern-link-8080=x; Path=/',
+  'postern-link=x',
+  '__Host-postern-link=x; Secure; Path=/',
+  '__host-POSTERN-Link=',
+  '= postern-link-80=x',
 ]
-const KEPT = ['a=b; Path=/', 'session=postern-session', 'my-postern-session=1', '=', '']
+const KEPT = ['a=b; Path=/', 'session=postern-session', 'my-postern-link=1', '=', '']
 
 const LIST = '/api/1.0/b/ACME/fund-data/fund-list'
 const KEY = 'dGhlIHNhbXBsZSBub25jZQ=='
@@ -108,12 +113,12 @@ describe('T2.12 a service that sets the cookies of Postern’s own', () => {
     expect(dropped(gateway)).toBe(1)
   })
 
-  it('C6.2.3 whatever Postern calls its cookie is one of its own', () => {
-    for (const issuer of ['https://api.example', 'http://127.0.0.1:8080', 'http://api.example']) {
-      const cookie = sessionCookie(issuer)
-      expect(setsOwnCookie(cookie.write('x'))).toBe(true)
-      expect(setsOwnCookie(cookie.clear())).toBe(true)
-    }
+  it('C6.2.3 C6.3.7 whatever Postern calls its cookies is one of its own', () => {
+    for (const issuer of ['https://api.example', 'http://127.0.0.1:8080', 'http://api.example'])
+      for (const cookie of [sessionCookie(issuer), linkCookie(issuer)]) {
+        expect(setsOwnCookie(cookie.write('x'))).toBe(true)
+        expect(setsOwnCookie(cookie.clear())).toBe(true)
+      }
     for (const value of HOSTILE) expect([value, setsOwnCookie(value)]).toEqual([value, true])
     for (const value of KEPT) expect([value, setsOwnCookie(value)]).toEqual([value, false])
   })

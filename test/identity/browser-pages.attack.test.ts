@@ -158,8 +158,8 @@ describe('T6 forms are believed only from the browser that was shown them', () =
       expect(await service.store.list('consent')).toHaveLength(0)
       const logout = await agent.get('/connect/endsession')
       await withOrigin(agent, { origin }).submit(logout, { decision: 'logout' })
-      const applications = await agent.get('/connect/applications')
-      await withOrigin(agent, { origin }).submit(applications, { everywhere: '1' })
+      const account = await agent.get('/connect/account')
+      await withOrigin(agent, { origin }).submit(account, { everywhere: '1' })
       expect(await service.store.list('session')).toHaveLength(1)
     },
   )
@@ -235,7 +235,7 @@ describe('T6 sessions', () => {
     expect(agent.cookie).not.toBe(planted)
     const attacker = new UserAgent(service)
     attacker.cookie = planted
-    expect((await attacker.get('/connect/applications')).text).toContain('User name')
+    expect((await attacker.get('/connect/account')).text).toContain('<h1>Sign in</h1>')
   })
 
   it('T6 fixation: a second login ends the session that was there', async () => {
@@ -245,7 +245,7 @@ describe('T6 sessions', () => {
     await agent.logIn(await agent.get(authorizePath({ prompt: 'login' })), 'greta')
     const old = new UserAgent(service)
     old.cookie = first
-    expect((await old.get('/connect/applications')).text).toContain('User name')
+    expect((await old.get('/connect/account')).text).toContain('<h1>Sign in</h1>')
     expect(await service.store.list('session')).toHaveLength(1)
   })
 
@@ -276,7 +276,7 @@ describe('T6 sessions', () => {
     async (value) => {
       const agent = new UserAgent(openFlow())
       agent.cookie = `postern-session-80=${value}`
-      expect((await agent.get('/connect/applications')).text).toContain('User name')
+      expect((await agent.get('/connect/account')).text).toContain('<h1>Sign in</h1>')
     },
   )
 })
@@ -319,8 +319,8 @@ describe('T6 what comes from outside is text in every page', () => {
     const consent = await agent.logIn(await agent.get(authorizePath()))
     expectClean(consent)
     await agent.submit(consent, { decision: 'allow' })
-    expectClean(await agent.get('/connect/applications'))
-    expectClean(await agent.get(`/connect/applications?done=${encodeURIComponent(EVIL)}`))
+    expectClean(await agent.get('/connect/account'))
+    expectClean(await agent.get(`/connect/account?done=${encodeURIComponent(EVIL)}`))
     expectClean(await agent.get(authorizePath({ prompt: 'none', response_mode: 'form_post' })))
   })
 
@@ -328,7 +328,7 @@ describe('T6 what comes from outside is text in every page', () => {
     'T6 at logout: %s',
     async (name) => {
       const agent = new UserAgent(openFlow())
-      await agent.logIn(await agent.get('/connect/applications'))
+      await agent.logIn(await agent.get('/connect/account'))
       expectClean(await agent.get(`/connect/endsession?${formOf({ [name]: EVIL })}`))
     },
   )
@@ -344,14 +344,14 @@ describe('T6 no page leads elsewhere', () => {
     'T6 after login, %s is not gone to',
     async (name) => {
       const agent = new UserAgent(openFlow())
-      const page = await agent.get(`/connect/applications?${name}=https://evil.test/`)
+      const page = await agent.get(`/connect/account?${name}=https://evil.test/`)
       const seen = await agent.submit(page, {
         username: 'alice',
         password: 'alice-password',
         [name]: 'https://evil.test/',
       })
       expect(seen.location).toBeUndefined()
-      expect(seen.text).toContain('Your connected applications')
+      expect(seen.text).toContain('Your account')
     },
   )
 
@@ -368,12 +368,12 @@ describe('T6 headers of every page', () => {
     const login = await agent.get(authorizePath())
     const wrong = await agent.logIn(login, 'alice', 'wrong')
     const consent = await agent.logIn(login)
-    const applications = await agent.get('/connect/applications')
+    const account = await agent.get('/connect/account')
     const formPost = await agent.get(authorizePath({ response_mode: 'form_post', response_type: 'x' }))
     const logout = await agent.get('/connect/endsession')
     const loggedOut = await agent.submit(logout, { decision: 'logout' })
     const error = await agent.get(authorizePath({ client_id: 'x' }))
-    return Object.entries({ login, wrong, consent, applications, formPost, logout, loggedOut, error })
+    return Object.entries({ login, wrong, consent, account, formPost, logout, loggedOut, error })
   }
 
   it('T6 not kept, not framed, not sniffed, no referrer, nothing from elsewhere', async () => {
@@ -399,7 +399,7 @@ describe('T6 headers of every page', () => {
     const down = new UserAgent(
       openFlow({ deps: { people: { ...agent.service.identity.dependencies.people, findClient: failing } } }),
     )
-    const paths = ['authorize', 'login', 'consent', 'applications', 'endsession'].map(
+    const paths = ['authorize', 'login', 'consent', 'account', 'link', 'endsession'].map(
       (each) => `/connect/${each}`,
     )
     const query = authorizePath().split('?')[1] ?? ''
@@ -437,7 +437,7 @@ describe('T6 headers of every page', () => {
     const apart = (await pages())
       .filter(([, { headers }]) => headers['Cross-Origin-Opener-Policy'] === 'same-origin')
       .map(([name]) => name)
-    expect(apart).toEqual(['applications', 'loggedOut'])
+    expect(apart).toEqual(['account', 'loggedOut'])
   })
 
   it('C6.2.3 form-action names the client’s origin where the form leads there, and nobody else’s', async () => {
@@ -451,7 +451,7 @@ describe('T6 headers of every page', () => {
       wrong: client,
       consent: client,
       formPost: client,
-      applications: "'self'",
+      account: "'self'",
       logout: "'self'",
       loggedOut: "'self'",
       error: "'self'",

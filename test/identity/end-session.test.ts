@@ -10,7 +10,7 @@ async function loggedIn(username = 'alice') {
   const { agent, code } = await obtainCode(service, {}, { username })
   const { json } = await redeem(service, code)
   const isIn = async (): Promise<boolean> =>
-    !(await agent.get('/connect/applications')).text.includes('User name')
+    (await agent.get('/connect/account')).text.includes('Your account')
   return { service, agent, hint: String(json.id_token), isIn }
 }
 
@@ -52,7 +52,7 @@ describe('C6.3.3 RP-initiated logout', () => {
   it('C6.3.3 a hint about somebody else is no reason to end this session unasked', async () => {
     const greta = await loggedIn('greta')
     const agent = new UserAgent(greta.service)
-    await agent.logIn(await agent.get('/connect/applications'))
+    await agent.logIn(await agent.get('/connect/account'))
     const page = await agent.get(at({ id_token_hint: greta.hint }))
     expect(page.text).toContain('Sign out?')
   })

@@ -94,7 +94,7 @@ const DOORS: readonly (readonly [
     async (service, { agent }) => {
       const other = new UserAgent(service)
       other.cookie = agent.cookie
-      return (await other.get('/connect/applications')).text.includes('Sign in') ? 'refused' : 'let in'
+      return (await other.get('/connect/account')).text.includes('Sign in') ? 'refused' : 'let in'
     },
     'user',
   ],

@@ -104,7 +104,7 @@ describe('C6.2.3 an answer that comes after the session', () => {
   it('C6.2.3 a withdrawal after the session ended: says that nothing was changed', async () => {
     const { agent, page, service } = await asked()
     await agent.submit(page, { decision: 'allow' })
-    const list = await agent.get('/connect/applications')
+    const list = await agent.get('/connect/account')
     await service.store.removeBy('session', {})
     const login = await agent.submit(list, { withdraw: 'x' })
     expect(login.text).toContain('nothing was changed')

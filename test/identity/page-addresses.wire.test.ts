@@ -47,8 +47,8 @@ it('C6.2.1 HEAD at authorize has the head of the login page, and makes no code, 
 })
 
 it.each([
-  ['', '/connect/applications'],
-  ['/tenant', '/tenant/connect/applications'],
+  ['', '/connect/account'],
+  ['/tenant', '/tenant/connect/account'],
 ])(
   'C6.2.2 /.well-known/change-password leads to the account page: issuer path "%s"',
   async (path, leadsTo) => {

@@ -33,7 +33,7 @@ describe('C12.3 what identity records', () => {
     const users = [{ ...USERS[0]!, disabled: true }]
     const later = new UserAgent(openFlow({ users, store: service.store, deps: { audit: trail } }))
     later.cookie = agent.cookie
-    for (const path of ['/connect/applications', authorizePath()]) await later.get(path)
+    for (const path of ['/connect/account', authorizePath()]) await later.get(path)
     expect(of('session.revoked')).toMatchObject([
       { way: 'keep', actor: { kind: 'service' }, on: { kind: 'session', subject: 'sub-alice' } },
     ])

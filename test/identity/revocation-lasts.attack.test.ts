@@ -82,7 +82,7 @@ async function begin(service: StartedPostern, name: string, business = 'ACME') {
 }
 
 const logIn = async (person: Person, username: string) =>
-  person.submit(await person.open('/connect/applications'), { username, password: 'alice-password' })
+  person.submit(await person.open('/connect/account'), { username, password: 'alice-password' })
 
 type Begun = Awaited<ReturnType<typeof begin>>
 
@@ -114,7 +114,7 @@ const isActive = async (service: StartedPostern, { client }: Begun, token: strin
 const isLoggedIn = async ({ authUrl }: StartedPostern, { person: { cookie } }: Begun): Promise<boolean> => {
   const person = new Person(authUrl)
   person.cookie = cookie
-  return !(await person.open('/connect/applications')).text.includes('name="password"')
+  return !(await person.open('/connect/account')).text.includes('<h1>Sign in</h1>')
 }
 const called = async ({ baseUrl }: StartedPostern, { access, business }: Begun): Promise<number> => {
   const headers = { Authorization: `Bearer ${access}` }

@@ -15,7 +15,7 @@ describe('C2.3 an address outside /api that has no page', () => {
       expect([seen.status, seen.headers['Content-Type']]).toEqual([404, 'text/html; charset=utf-8'])
       expect(seen.headers).toMatchObject({ Vary: 'Accept', 'X-Frame-Options': 'DENY' })
       expect(seen.headers).not.toHaveProperty('Set-Cookie')
-      expect(seen.text).toContain('href="/connect/applications"')
+      expect(seen.text).toContain('href="/connect/account"')
       expect(seen.text).not.toContain('nothing')
     },
   )

@@ -99,7 +99,7 @@ describe('C6.2 in a browser', needing('chromium'), () => {
       await person.ask({ scope: EVERYTHING.replace('target:b', 'target:b/GLOBEX') })
       expect((await person.backAtClient()).get('code')).not.toBe(answer.get('code'))
 
-      await person.open('/connect/applications')
+      await person.open('/connect/account')
       await person.press(/Withdraw access/)
       expect(await page.getByRole('status').innerText()).toContain('The access was withdrawn.')
       const refresh = { grant_type: 'refresh_token', refresh_token: String(tokens.refresh_token) }
@@ -111,7 +111,7 @@ describe('C6.2 in a browser', needing('chromium'), () => {
       await person.open(`/connect/endsession?client_id=ledgerline&post_logout_redirect_uri=${bye}&state=x`)
       await person.press('Sign out')
       await page.waitForURL(`${bye}?state=x`)
-      await person.open('/connect/applications')
+      await person.open('/connect/account')
       expect(await person.heading()).toBe('Sign in')
     })
 
@@ -144,7 +144,7 @@ describe('C6.2 in a browser', needing('chromium'), () => {
 
   it('C6.2.3 the password can be seen while it is typed, and hidden again', async () => {
     const person = await Person.enter(scene)
-    await person.open('/connect/applications')
+    await person.open('/connect/account')
     const field = person.page.getByLabel('Password')
     await person.page.getByLabel('User name').fill('alice')
     await field.fill('wrong')
@@ -160,7 +160,7 @@ describe('C6.2 in a browser', needing('chromium'), () => {
 
   it('C6.2.3 without scripts the login page has no button that does nothing', async () => {
     const person = await Person.enter(scene, { javaScriptEnabled: false })
-    await person.open('/connect/applications')
+    await person.open('/connect/account')
     expect(await person.page.getByRole('button').allInnerTexts()).toEqual(['Sign in'])
   })
 
@@ -178,7 +178,7 @@ describe('C6.2 in a browser', needing('chromium'), () => {
 
   it('C6.2.1 a request by POST from the client’s own site finds the login', async () => {
     const person = await Person.enter(scene)
-    await person.open('/connect/applications')
+    await person.open('/connect/account')
     await person.logIn('bob')
     await person.page.goto(scene.client.origin)
     const fields = {
@@ -224,7 +224,7 @@ describe('C6.2 in a browser', needing('chromium'), () => {
     await person.page.getByLabel('Globex Partners').check()
     await person.press('Allow')
     expect((await person.backAtClient()).has('code')).toBe(true)
-    await person.open('/connect/applications')
+    await person.open('/connect/account')
     await person.press(/Withdraw access/)
     expect(await person.page.getByRole('status').innerText()).toContain('The access was withdrawn.')
     await person.open('/connect/endsession')
@@ -237,7 +237,7 @@ describe('C6.2 in a browser', needing('chromium'), () => {
     const person = await Person.enter(scene)
     await person.ask()
     await person.page.goto(scene.client.origin)
-    await person.page.setContent(`<iframe src="${scene.postern.authUrl}/connect/applications"></iframe>`, {
+    await person.page.setContent(`<iframe src="${scene.postern.authUrl}/connect/account"></iframe>`, {
       waitUntil: 'load',
     })
     const framed = person.page.frames()[1]
@@ -245,6 +245,6 @@ describe('C6.2 in a browser', needing('chromium'), () => {
     await person.page.setContent(`<form method="post" action="${scene.postern.authUrl}/connect/login">
       <input name="username" value="alice"><input name="password" value="alice-password"><button>go</button></form>`)
     await person.press('go')
-    await person.page.waitForSelector('text=to see and manage your connected applications')
+    await person.page.waitForSelector('text=to see and manage your account')
   })
 })

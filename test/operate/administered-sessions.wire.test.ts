@@ -33,7 +33,7 @@ async function throughPartner(service: Operated) {
 }
 
 const isLoggedIn = async (person: Person): Promise<boolean> =>
-  !(await person.open('/connect/applications')).text.includes('name="password"')
+  !(await person.open('/connect/account')).text.includes('<h1>Sign in</h1>')
 
 /** The records of an event, once there are so many. */
 async function recorded(service: Operated, event: string, count: number): Promise<readonly WrittenRecord[]> {

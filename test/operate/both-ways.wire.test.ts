@@ -44,12 +44,13 @@ const WIRED = 'wired'
 /** Changes in two workers, each of what no other of them is about. */
 const AT_ONCE = 6
 
-/** What differs from run to run: secrets that are drawn, times, folders, numbers of files and tokens; and who has acted, from where. */
+/** What differs from run to run: secrets that are drawn, times, ports, folders, numbers of files and tokens; and who has acted, from where. */
 const steady = (text: string): string =>
   text
     .replaceAll(/\b\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
     .replaceAll(/(?<="\w+(?:At|From)": )\d+/g, 'TIME')
     .replaceAll(/(?<![\w-])[\w-]{43}(?![\w-])/g, 'SECRET')
+    .replaceAll(/(?<=http:\/\/127\.0\.0\.1:)\d+(?=\/connect\/link)/g, 'PORT')
     .replaceAll(/the folder \S+keys/g, 'the folder of the keys')
     .replaceAll(/\d+( personal values of \S+ erased, in) .*/g, 'MANY$1 FILES')
     .replaceAll(/(?<="(?:files|values)":)\d+/g, 'MANY')
@@ -191,7 +192,7 @@ function expectErased(data: string, subject: string): void {
 }
 
 /** The path of the record that a path is about. */
-const recordPath = (path: string): string => path.replace(/\/(?:disable|enable|secrets|password)$/, '')
+const recordPath = (path: string): string => path.replace(/\/(?:disable|enable|secrets|password|link)$/, '')
 
 /** Sends every row that has a route. The promise gives the record that each adding row has added. */
 async function sendAll({ call, acts }: Serving): Promise<ReadonlyMap<Row, object>> {

@@ -98,7 +98,7 @@ class AuditedPeople {
   /** A person whose session is a secret. */
   async loggedIn(): Promise<Person> {
     const person = new Person(this.service.authUrl)
-    await person.logIn(await person.open('/connect/applications'))
+    await person.logIn(await person.open('/connect/account'))
     this.#secrets.push(person.cookie.split('=')[1])
     return person
   }

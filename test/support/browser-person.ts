@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { atEnd } from './shared.ts'
 import type { Configuration } from '../../src/operate/settings/configuration.ts'
@@ -11,18 +13,50 @@ export const EVERYTHING = 'openid profile email offline_access fund.read busines
 
 type Directory = Configuration['directory']
 
-/** What stands at the foot of the pages. */
+/** What stands at the foot of the pages, and under the sign-in form. */
 const FOOT = {
+  forgotten:
+    'Forgotten your password? Ring the help desk on +61 2 5550 1234, and have your staff card with you.',
   help: 'https://help.example/sign-in',
   contact: 'support@example.com',
   footer: 'Acme Advisory Pty Ltd, 1 Example Street, Sydney NSW 2000',
 }
+
+/** @see FOOT */
+export const { forgotten: FORGOTTEN } = FOOT
 
 /** A Postern, and a client whose pages it leads back to. */
 export interface Scene {
   readonly postern: StartedPostern
   readonly client: ClientPage
   readonly close: () => Promise<void>
+}
+
+/** Somebody whom an operator has added. @param password without one, none fits until a link sets one */
+export async function addUser(scene: Scene, username: string, password?: string): Promise<void> {
+  const access = { ACME: 'Administrator' }
+  const claims = {
+    name: 'Ann Elizabeth Ashe-Worthington',
+    email: `${username}@long-named-accountants.example.com`,
+  }
+  const added = { username, customers: ['acme-books'], access, claims }
+  await askOperator(scene, '/users', { ...added, ...(password !== undefined && { password }) })
+}
+
+/** A link by which somebody sets their password. */
+export const linkFor = async (scene: Scene, username: string): Promise<string> =>
+  String((await askOperator(scene, `/users/${username}/link`, {}))['link'])
+
+async function askOperator({ postern }: Scene, path: string, body: object): Promise<Record<string, unknown>> {
+  const token = readFileSync(join(postern.data, 'admin-token'), 'utf8').trim()
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+  const response = await fetch(`${postern.adminUrl}${path}`, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify(body),
+  })
+  if (response.status !== 201) throw new Error(`${response.status} ${await response.text()}`)
+  return (await response.json()) as Record<string, unknown>
 }
 
 /** @param authUrl where people open the pages, if a proxy stands before them */

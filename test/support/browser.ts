@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { chromium, type BrowserContext } from 'playwright-core'
+import { chromium, type BrowserContext, type Page } from 'playwright-core'
 import { CHROMIUM } from './machine.ts'
 
 const ARGUMENTS = [
@@ -19,6 +19,8 @@ const ARGUMENTS = [
 
 export interface OpenedBrowser {
   readonly context: BrowserContext
+  /** The folder of its profile. */
+  readonly profile: string
   readonly close: () => Promise<void>
 }
 
@@ -38,11 +40,30 @@ export async function openBrowser(options: BrowserOptions = {}): Promise<OpenedB
   })
   context.setDefaultTimeout(10_000)
   return {
-    context,
+    ...{ context, profile },
     close: async () => {
       await context.close()
       await rm(profile, { recursive: true, force: true, maxRetries: 3 })
     },
+  }
+}
+
+export interface SharedBrowser {
+  /** A page of a browser that nobody has used: no cookies, no history. */
+  readonly page: (options?: BrowserOptions) => Promise<Page>
+  readonly close: () => Promise<void>
+}
+
+/** One Chromium for many people, which costs a start less for each. It keeps no profile. */
+export async function openSharedBrowser(): Promise<SharedBrowser> {
+  const browser = await chromium.launch({ executablePath: CHROMIUM, args: ARGUMENTS })
+  return {
+    page: async (options) => {
+      const context = await browser.newContext(options)
+      context.setDefaultTimeout(10_000)
+      return context.newPage()
+    },
+    close: () => browser.close(),
   }
 }
 

@@ -1,6 +1,6 @@
 /** What else can be typed for the operations of operation-rows.ts: with the service up alone. */
 import { expect } from 'vitest'
-import { ANNOUNCED, ASKED, gives, ONE_ROLE, type Row, takes, TWO_ROLES } from './operation-rows.ts'
+import { ANNOUNCED, ASKED, gives, LINK, ONE_ROLE, type Row, takes, TWO_ROLES } from './operation-rows.ts'
 import { DATA, GRANTED, LISTING } from './shrinking-rights.ts'
 
 const EXPORTED = takes('audit.exported')
@@ -78,6 +78,14 @@ export const FURTHER: readonly Row[] = [
   { id: 'rotateSecret', line: 'client rotate-secret ~app', code: 1, output: 'has no secret' },
   { id: 'listClients', line: 'client list --prefix ~ --limit 1', output: /\n~ +customer [^\n]*\n$/ },
   { id: 'listClients', line: 'client list --prefix ~ --json', output: /"id": "~"[^]*"id": "~app"/ },
+  { id: 'addUser', line: 'user add ~-invited --for 7d', code: 2, output: 'it needs --link' },
+  // Adds nobody: the row behind it does.
+  { id: 'addUser', line: 'user add ~-invited --link --for 8d', code: 2, output: 'from 1h to 7d' },
+  {
+    ...{ id: 'addUser', line: 'user add ~-invited --link --for 7d --access ACME=Read-only', output: LINK },
+    records: [...gives('user.added'), ...gives('user.link_made')],
+    recorded: { change: { forMs: 604_800_000 }, values: { 'on.id': '~-invited' } },
+  },
   {
     ...{ id: 'editUser', line: `user edit ~ --claim email=${EMAIL} --claim address.locality=Sydney` },
     route: [200, '/users/~', { claims: { email: EMAIL, address: { locality: 'Sydney' } } }],

@@ -17,7 +17,11 @@ import type { ConfiguredBusiness } from '../../src/base/contracts/people/places.
 import type { Principal } from '../../src/base/contracts/people/principal.ts'
 import type { DecisionEvent, Recorder, TokenEvent } from '../../src/base/contracts/records/recorder.ts'
 import type { Store, Subscriber } from '../../src/base/contracts/records/store.ts'
+import { openEditors } from '../../src/identity/directory/editors/editors.ts'
+import type { Directory } from '../../src/identity/directory/records/compile.ts'
+import { SnapshotPeople } from '../../src/identity/directory/records/people.ts'
 import { SnapshotPlaces } from '../../src/identity/directory/records/places.ts'
+import { CORE_FORM } from '../../src/identity/directory/records/schema.ts'
 import { TokenCheck } from '../../src/gateway/decide/token-check.ts'
 import type { Head } from '../../src/base/http/head/head.ts'
 import { compileAuthorities, parseRequestTarget } from '../../src/base/http/head/request-target.ts'
@@ -193,6 +197,18 @@ export interface Sent {
   readonly body?: string
 }
 
+/** The configuration has nobody: the people of the tests are found elsewhere. */
+const NOBODY: Directory = {
+  places: new SnapshotPlaces(new Map()),
+  people: new SnapshotPeople(new Map(), { byName: new Map(), bySubject: new Map() }, new Map()),
+  businesses: new Map(),
+  clients: new Map(),
+  clientForm: CORE_FORM,
+  users: new Map(),
+  usersBySubject: new Map(),
+  roles: new Map(),
+}
+
 /** Identity over a small directory; what it verifies and records is kept for the tests to read. */
 export function openTestIdentity(options: TestIdentityOptions = {}) {
   const { clients, users, config, deps, store: kept } = options
@@ -234,6 +250,7 @@ export function openTestIdentity(options: TestIdentityOptions = {}) {
     cacheSize: 100_000,
   })
   const logouts = options.logouts?.(deps?.store ?? store, clock) ?? NO_NOTICES
+  const tokenRevoker = new StoreTokenRevoker(deps?.store ?? store, rules, logouts)
   const now = deps?.clock ?? clock
   const base: Omit<IdentityDeps, 'security'> & Pick<Partial<IdentityDeps>, 'security'> = {
     people: {
@@ -268,7 +285,21 @@ export function openTestIdentity(options: TestIdentityOptions = {}) {
     },
     deriver: DERIVER,
     rules,
-    tokenRevoker: new StoreTokenRevoker(deps?.store ?? store, rules, logouts),
+    tokenRevoker,
+    users: openEditors({
+      store: deps?.store ?? store,
+      feed: {
+        append: async (topic, value) => {
+          await store.append(topic, value)
+        },
+      },
+      tokenRevoker,
+      clock,
+      configured: NOBODY,
+      catalogue: CATALOGUE,
+      hasher: { hash: (secret) => Promise.resolve(secret) },
+      pause: () => Promise.resolve(),
+    }).user,
     logouts,
     outbound: () => Promise.reject(new Error('nobody is called')),
     switches: { service: () => undefined, place: () => undefined, identity: () => undefined },

@@ -64,6 +64,9 @@ const USER = '--subject S-~ --customer ~ --access ACME=Read-only --access GLOBEX
 const ADDRESS = { locality: 'Austin', country: 'US' }
 const PLACE = '--address locality=Austin --address country=US'
 
+/** All that is printed of a link by which somebody sets a password, so that it can be piped on. */
+export const LINK = /^https?:\/\/\S+\/connect\/link\?code=[\w-]{43}\n$/
+
 /** Each operation and exit code once. A row finds what the rows before it have made. */
 export const ROWS: readonly Row[] = [
   {
@@ -286,6 +289,22 @@ export const ROWS: readonly Row[] = [
       route: [404, '/users/nobody/password', { password: PASSWORD }],
       output: 'There is no user "nobody"',
     },
+  },
+  {
+    ...{ id: 'linkUser', line: 'user link ~ --for 1h --reason forgotten', output: LINK },
+    ...{ route: [201, '/users/~/link', { for: '1h' }], records: gives('user.link_made') },
+    recorded: {
+      ...{ on: { kind: 'user', subject: 'S-~' }, values: { 'on.id': '~' } },
+      ...{ change: { forMs: 3_600_000 }, why: 'forgotten' },
+    },
+  },
+  {
+    ...{ id: 'linkUser', line: 'user link ~ --for 8d', code: 2, output: 'from 1h to 7d' },
+    route: [400, '/users/~/link', { for: '8d' }],
+  },
+  {
+    ...{ id: 'linkUser', line: 'user link nobody', code: 1, output: 'There is no user "nobody"' },
+    route: [404, '/users/nobody/link'],
   },
   {
     ...{ id: 'disableUser', line: 'user disable ~', ends: 'nothing', records: takes('user.disabled') },

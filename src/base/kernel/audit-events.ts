@@ -62,6 +62,7 @@ export const AUDIT_EVENTS = {
   'user.enabled': gives('A user was enabled'),
   'user.removed': takes('A user was removed'),
   'user.password_set': gives('A user got another password'),
+  'user.link_made': gives('A link was made by which a user sets a password'),
   'business.added': gives('A business was added'),
   'business.changed': either('A business was changed'),
   'business.disabled': takes('A business was disabled'),

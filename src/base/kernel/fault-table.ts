@@ -409,6 +409,7 @@ export const FAULTS = {
     'invalid_request_uri',
     'The request that the application has prepared is not known, too old, or was answered already. Start again at the application.',
   ),
+  password_link_over: missing('The link was used, is too old, or is not whole. Ask for another one.'),
   // Sent to the client by redirect (C6.2.1)
   access_denied: oauth('access_denied', 'The user did not allow it.'),
   unsupported_response_type: oauth('unsupported_response_type', 'The only response_type is code.'),

@@ -68,6 +68,7 @@ export function showLogin(
     problems: again?.problems ?? [],
     notice: again?.notice,
     cookieless: again?.cookieless ?? false,
+    forgotten: dependencies.theme.forgotten,
   })
   return pageAnswer(dependencies.theme, page, cookieHeaders(browser, dependencies))
 }
@@ -132,7 +133,7 @@ export async function showConsent(
     leadsTo: request.back.redirectUri,
     user: shownName(login),
     switchUser: dependencies.theme.at(`/connect/authorize?${carryToSwitch(request)}`),
-    applications: dependencies.theme.at('/connect/applications'),
+    account: dependencies.theme.at('/connect/account'),
     about,
     data,
     accessLifetime: lifetimeOf(request.namedClient, dependencies.config) * 1000,

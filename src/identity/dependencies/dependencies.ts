@@ -9,6 +9,7 @@ import type { Recorder } from '../../base/contracts/records/recorder.ts'
 import type { Store } from '../../base/contracts/records/store.ts'
 import type { Switches } from '../../base/contracts/calls/switches.ts'
 import type { IssuedTokens, TokenRevoker } from '../../base/contracts/records/tokens.ts'
+import type { Editors } from '../directory/editors/editors.ts'
 import type { Hasher } from '../directory/hashing/hasher.ts'
 import { mayHold } from '../directory/records/holdings.ts'
 import type { DirectoryMethods } from '../directory/records/people.ts'
@@ -35,6 +36,8 @@ export interface IdentityDeps {
   readonly passwords?: PasswordVerifier
   /** Given if it outlives this configuration or serves several processes. Else `openIdentity` makes one. */
   readonly attempts?: AttemptLimiter
+  /** Where users of the store get another password. */
+  readonly users: Editors['user']
   readonly issuedTokens: IssuedTokens
   readonly rules: Pick<RevocationRules, 'asOf' | 'hasEnded' | 'requireCurrent'>
   readonly tokenRevoker: TokenRevoker

@@ -91,6 +91,14 @@ const pages = section(
     contact: optional(
       text({ description: 'E-mail address, telephone number or web address for questions, on every page.' }),
     ),
+    forgotten: optional(
+      text({
+        pattern: '^[^\\p{Cc}\\u2028\\u2029]{1,300}$',
+        expected: 'a text of at most 300 characters on one line',
+        description:
+          'Whom to ask who has forgotten the password: a line under the sign-in form, and where a link is no longer good.',
+      }),
+    ),
     footer: optional(
       text({ description: 'Line at the foot of every page, such as the name and address of the company.' }),
     ),

@@ -120,7 +120,7 @@ function confirm(context: LogoutRead, browser: BrowserContext, dependencies: Ste
     form: { action: own(context, dependencies), csrf: browser.csrf },
     client: namedClient?.name,
     leadsTo: next,
-    stay: dependencies.theme.at('/connect/applications'),
+    stay: dependencies.theme.at('/connect/account'),
     notice: context.own && TEXTS.logout.outdated,
   })
   return pageAnswer(dependencies.theme, page)
@@ -132,7 +132,7 @@ function goodbye({ namedClient, next }: LogoutRead, sure: boolean, dependencies:
   if (next !== undefined && sure) return seeOther(next, headers)
   const back =
     next === undefined || namedClient === undefined ? undefined : { client: namedClient.name, uri: next }
-  const signIn = dependencies.theme.at('/connect/applications')
+  const signIn = dependencies.theme.at('/connect/account')
   return pageAnswer(dependencies.theme, loggedOutPage({ back, signIn }), headers)
 }
 

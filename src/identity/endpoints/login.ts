@@ -1,7 +1,5 @@
 import type { Answer } from '../../base/contracts/calls/exchange.ts'
-import type { User } from '../../base/contracts/people/people.ts'
 import { Fault } from '../../base/kernel/faults.ts'
-import { newSecret } from '../../base/kernel/ids.ts'
 import { redirectingFaults } from '../authorize/answer-client.ts'
 import { carryLoggedIn } from '../authorize/carry.ts'
 import { nameClient, readQuery, readRequest } from '../authorize/read-request.ts'
@@ -10,7 +8,6 @@ import { type LoginNotice, restartRequest, showLogin } from '../authorize/show.t
 import {
   type BrowserContext,
   browserContextOf,
-  browserName,
   isForeignForm,
   isOwnForm,
   seeOther,
@@ -18,9 +15,11 @@ import {
 import { noteCall } from '../dependencies/dependencies.ts'
 import { type Arrived, flow, type Step, type StepDependencies } from '../steps/endpoint.ts'
 import { verifyUser } from '../grants/password.ts'
+import { ACCOUNT_PATH } from '../pages/account.ts'
 import type { FormProblem } from '../pages/layout.ts'
 import { TEXTS } from '../pages/texts.ts'
-import { give, loginEnded, loginSucceeded, recordRefusals, refused, took } from '../steps/records.ts'
+import { recordRefusals, refused } from '../steps/records.ts'
+import { signIn } from '../steps/sign-in.ts'
 import { formParameters, readFields } from '../steps/read-form.ts'
 
 const T = TEXTS.login
@@ -28,7 +27,7 @@ const T = TEXTS.login
 type Params = ReadonlyMap<string, string>
 
 const nextOf = (request: AuthorizationRequest | undefined, { theme }: StepDependencies): string =>
-  theme.at(request === undefined ? '/connect/applications' : `/connect/authorize?${carryLoggedIn(request)}`)
+  theme.at(request === undefined ? ACCOUNT_PATH : `/connect/authorize?${carryLoggedIn(request)}`)
 
 function missingFields(params: Params): readonly FormProblem[] {
   const needed = { username: T.missingUsername, password: T.missingPassword }
@@ -61,33 +60,10 @@ async function logIn(
   const { client, subject } = attempt
   const event = user === undefined ? 'login_refused' : 'login'
   noteCall(exchange, dependencies, 'info', event, { client, subject, network: clientAddress })
-  if (user !== undefined) return beginSession(user, context, browser, dependencies)
+  if (user !== undefined) return signIn({ ...context, browser, user, way: 'password' }, dependencies)
+  dependencies.recorder.count?.('logins', 'password', 'refused')
   refused('login.refused', context, new Fault('invalid_grant'), dependencies)
   return undefined
-}
-
-async function beginSession(
-  { subject }: User,
-  { asOf, attempt, exchange }: Arrived,
-  browser: BrowserContext,
-  dependencies: StepDependencies,
-): Promise<string> {
-  const { login: before } = browser
-  const { security, sessions } = dependencies
-  const name = browserName(exchange.head.headers['user-agent'] ?? '', TEXTS.applications.unknownBrowser)
-  // The same person keeps the `sid`, so that clients still know this login.
-  const kept = before?.user.subject === subject ? before.session.sid : undefined
-  const next = { subject, browser: name, address: exchange.clientAddress, asOf, sid: kept ?? newSecret(16) }
-  const { begin, cookie, key } = sessions.draw(next)
-  const replace = async (): Promise<void> => {
-    await security.carryOver(browser.cookie, cookie)
-    // The login that this browser had before ends.
-    if (before !== undefined && (await sessions.end(before.session.key, before.user.subject, next)))
-      await took(loginEnded(exchange, before.session), dependencies)
-    await begin()
-  }
-  await give(loginSucceeded(exchange, { subject, key, client: attempt.client }), replace, dependencies)
-  return cookie
 }
 
 /** Too many attempts that wait count as one that failed (C6.3.5). */
@@ -141,7 +117,7 @@ const startOver = (
   notice?: LoginNotice,
 ): Answer =>
   request === undefined
-    ? seeOther(dependencies.theme.at('/connect/applications'))
+    ? seeOther(dependencies.theme.at(ACCOUNT_PATH))
     : restartRequest(request, dependencies, notice)
 
 const isPost = ({ exchange }: Arrived): boolean => exchange.head.method === 'POST'

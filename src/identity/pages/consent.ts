@@ -67,7 +67,7 @@ export interface ConsentDetails {
   readonly user: string
   /** The same request, with another user. */
   readonly switchUser: string
-  readonly applications: string
+  readonly account: string
   /** In people's words, about the person. */
   readonly about: readonly string[]
   readonly data: readonly DataWord[]
@@ -150,7 +150,7 @@ export function consentPage(facts: ConsentDetails): Page {
         <button class="second" type="submit" name="decision" value="deny" formnovalidate>${T.deny}</button>
       </div>
     </form>
-    <p class="aside quiet">${T.withdraw} <a href="${facts.applications}">${T.applications}</a>.</p>`
+    <p class="aside quiet">${T.withdraw} <a href="${facts.account}">${T.account}</a>.</p>`
   return { title, body, leadsTo, status: problems.length === 0 ? 200 : 422 }
 }
 

@@ -16,23 +16,20 @@ function wordsFor(fault: Fault): { readonly title: string; readonly text: string
 export function errorPage(
   fault: Fault,
   id: string,
-  {
-    applications,
-  }: {
-    readonly applications: string
-  },
+  { account, forgotten }: { readonly account: string; readonly forgotten: string | undefined },
 ): Page {
   const { next, text, title } = wordsFor(fault)
   const ours = fault.status >= 500
   const body = html`<h1>${title}</h1>
     <p class="notice${fault.status !== 503 && ' alert'}" role="alert">${text}</p>
     <p>${next}</p>
+    ${fault.code === 'password_link_over' && forgotten !== undefined && html`<p>${forgotten}</p>`}
     <p>
       ${
         ours
           ? // The address of this page: by GET, whatever led here.
             html`<a class="button second" href="">${ERROR.again}</a>`
-          : html`<a href="${applications}">${ERROR.applications}</a>`
+          : html`<a href="${account}">${ERROR.account}</a>`
       }
     </p>
     <dl class="facts">
@@ -53,7 +50,7 @@ const NOT_FOUND = TEXTS.notFound
 
 /** For people at an address that has no page (C2.3). */
 export function notFoundPage({
-  applications,
+  account,
   links,
   name,
   top,
@@ -61,7 +58,7 @@ export function notFoundPage({
   /** Whether it is `/`: nobody mistyped that. */
   readonly top: boolean
   readonly name: string
-  readonly applications: string
+  readonly account: string
   /** Further ones. */
   readonly links: readonly { readonly href: string; readonly text: string }[]
 }): Page {
@@ -69,7 +66,7 @@ export function notFoundPage({
   const body = html`<h1>${title}</h1>
     <p class="lead">${top ? NOT_FOUND.topText : NOT_FOUND.text}</p>
     <ul class="ways">
-      <li><a href="${applications}">${NOT_FOUND.applications}</a></li>
+      <li><a href="${account}">${NOT_FOUND.account}</a></li>
       ${links.map(({ href, text }) => html`<li><a href="${href}">${text}</a></li>`)}
     </ul>`
   return { title, body, status: 404, alone: true }

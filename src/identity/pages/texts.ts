@@ -68,7 +68,19 @@ export function timeText(milliseconds: number): string {
 /** A time without the seconds beyond a whole minute. */
 const inMinutes = (milliseconds: number): number => Math.round(milliseconds / 60_000) * 60_000
 
-const FAULT_TEXTS: Readonly<Partial<Record<FaultCode, { readonly title: string; readonly text: string }>>> = {
+interface FaultText {
+  readonly title: string
+  readonly text: string
+  /** How to go on. If absent, as after any mistake of an application. */
+  readonly next?: string
+}
+
+const FAULT_TEXTS: Readonly<Partial<Record<FaultCode, FaultText>>> = {
+  password_link_over: {
+    title: 'This link is no longer good',
+    text: 'It was used already, it is too old, or a part of it is missing.',
+    next: 'If you have chosen a password with it, sign in. Otherwise ask whoever gave it to you for another one.',
+  },
   authorize_bad_client: {
     title: 'This application is not known here',
     text: 'The application that sent you here may have been removed, or its link is out of date.',
@@ -91,13 +103,8 @@ export const TEXTS = preparedTexts({
   login: {
     title: 'Sign in',
     to: (client: string) => `to continue to ${client}`,
-    toApplications: 'to see and manage your connected applications',
+    toAccount: 'to see and manage your account',
     username: 'User name',
-    password: 'Password',
-    show: 'Show',
-    hide: 'Hide',
-    /** For screen readers, after the word on the button. */
-    showWhat: 'password',
     submit: 'Sign in',
     cancel: (client: string) => `Cancel and return to ${client}`,
     problem: 'You are not signed in',
@@ -149,8 +156,8 @@ export const TEXTS = preparedTexts({
     allow: 'Allow',
     deny: 'Do not allow',
     back: (client: string) => `Return to ${client}`,
-    withdraw: 'You can withdraw it at any time under',
-    applications: 'connected applications',
+    withdraw: 'You can withdraw it at any time in',
+    account: 'your account',
   },
 
   picker: {
@@ -169,9 +176,46 @@ export const TEXTS = preparedTexts({
     next: 'More businesses',
   },
 
-  applications: {
-    title: 'Your connected applications',
+  fields: {
+    current: 'Password',
+    password: 'New password',
+    again: 'New password again',
+    length: 'At least 12 characters. Three words that have nothing to do with each other are easy to keep.',
+    show: 'Show',
+    hide: 'Hide',
+    /** For screen readers, after the word on the button. */
+    showWhat: 'password',
+    problem: 'The password was not changed',
+    missing: 'Enter a new password.',
+    tooShort: 'The new password is too short: it needs at least 12 characters.',
+    tooLong: 'The new password is too long: it may have at most 1,024 characters.',
+    isName: 'The new password must not be your user name.',
+    missingAgain: 'Enter the new password a second time.',
+    unequal: 'The two new passwords are not the same. Type both again.',
+    submit: 'Set the password',
+  },
+
+  link: {
+    title: 'Choose a password',
+    for: (username: string) => `for the account ${username}`,
+    doneTitle: 'Your password is set',
+    doneText: 'You are signed out everywhere. Sign in with the new password to go on.',
+    signIn: 'Sign in',
+  },
+
+  account: {
+    title: 'Your account',
     signedIn: (user: string) => `Signed in as ${user}.`,
+    person: 'You',
+    facts: { name: 'Name', username: 'User name', email: 'E-mail', phone_number: 'Telephone' },
+    password: 'Password',
+    currentPassword: 'Present password',
+    missingCurrent: 'Enter your present password.',
+    wrongCurrent: 'This is not your present password. Check it and try again.',
+    passwordEnds:
+      'You are then signed out in every other browser, and applications with access have to ask you again.',
+    passwordElsewhere: 'It cannot be changed here.',
+    askElsewhere: 'Ask whoever gave you this account.',
     consents: 'Applications with access',
     noConsents: 'You have not connected any application.',
     atBusiness: (business: string) => `Business: ${business}`,
@@ -194,6 +238,7 @@ export const TEXTS = preparedTexts({
       withdrawn: 'The access was withdrawn. The application has been signed out of your data.',
       ended: 'That browser has been signed out.',
       expired: 'You signed in again after this page was opened, so nothing was changed. Please try again.',
+      password: 'Your password was changed. You are signed out everywhere else.',
     },
     unknownBrowser: 'Unknown browser',
   },
@@ -238,7 +283,7 @@ export const TEXTS = preparedTexts({
     /** For single faults, where there is more to say. */
     faults: FAULT_TEXTS,
     again: 'Try again',
-    applications: 'Your connected applications',
+    account: 'Your account',
     reason: 'Reason',
     code: 'Error',
     requestId: 'X-Request-Id',
@@ -250,7 +295,7 @@ export const TEXTS = preparedTexts({
     topTitle: (name: string) => name,
     topText:
       'Applications use this address to sign you in and to read data that you allow. You can go on here:',
-    applications: 'See and manage your connected applications',
+    account: 'See and manage your account',
   },
 
   footer: {

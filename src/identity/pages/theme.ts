@@ -18,6 +18,8 @@ export interface Theme {
   readonly help: string | undefined
   readonly contact: string | undefined
   readonly footer: string | undefined
+  /** For who has forgotten the password. */
+  readonly forgotten: string | undefined
   /** IANA name. */
   readonly timeZone: string
   /** The path of an identity endpoint, below the issuer's own path. */
@@ -45,7 +47,7 @@ export const asset = (bytes: Buffer, contentType: string, path: string): Asset =
 
 /** `compileIdentity` has checked that the logo exists. */
 export function compileTheme(pages: IdentityConfig['pages'], issuerPath: string): Theme {
-  const { accent, contact, footer, help, logo, name, timeZone } = pages
+  const { accent, contact, footer, forgotten, help, logo, name, timeZone } = pages
   const at = (path: string): string => `${issuerPath}${path}`
   const css = Buffer.from(RULES + schemeRules(accent))
   const picture = logo === undefined ? undefined : LOGO_TYPES.get(extname(logo).toLowerCase())
@@ -55,6 +57,7 @@ export function compileTheme(pages: IdentityConfig['pages'], issuerPath: string)
     help,
     contact,
     footer,
+    forgotten,
     timeZone,
     stylesheet: asset(css, 'text/css; charset=utf-8', at(STYLESHEET_PATH)),
     logo:

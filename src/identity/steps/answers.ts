@@ -112,7 +112,10 @@ export const refuseAsPage: RenderRefusal = (fault, dependencies, about) => {
   const retryAfter = String(fault.facts.retryAfter ?? RETRY_AFTER)
   return pageAnswer(
     dependencies.theme,
-    errorPage(fault, about.id, { applications: dependencies.theme.at('/connect/applications') }),
+    errorPage(fault, about.id, {
+      account: dependencies.theme.at('/connect/account'),
+      forgotten: dependencies.theme.forgotten,
+    }),
     fault.status === 503 ? { 'Retry-After': retryAfter } : {},
   )
 }

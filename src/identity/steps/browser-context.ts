@@ -74,6 +74,9 @@ export const strangerOf = (exchange: Exchange, { cookie }: StepDependencies): Br
   return browserWith(sent ?? newSecret(), sent === undefined, undefined)
 }
 
+/** The browser that has opened a link: its forms are known by the code in their cookie. */
+export const linkedBrowser = (code: string): BrowserContext => browserWith(code, false, undefined)
+
 /** For log and trail: the user who is logged in there has proven who they are. */
 export function noteUser(attempt: Attempt, { login }: BrowserContext): void {
   if (login !== undefined) Object.assign(attempt, { subject: login.user.subject, proven: 'user' })

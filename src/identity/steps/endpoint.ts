@@ -9,7 +9,8 @@ import type {
 import type { NewRecord } from '../../base/contracts/records/store.ts'
 import type { Fault } from '../../base/kernel/faults.ts'
 import type { Consents } from '../stored/consents.ts'
-import type { SessionCookie, Sessions } from '../stored/sessions.ts'
+import type { OwnCookie } from '../stored/own-cookies.ts'
+import type { Sessions } from '../stored/sessions.ts'
 import type { AnswerHeaders, ProvenKey } from '../dependencies/client-security.ts'
 import type { Holders, IdentityDeps } from '../dependencies/dependencies.ts'
 import type { ClientFailures } from '../guessing/failures.ts'
@@ -132,7 +133,9 @@ export interface StepDependencies extends IdentityDeps {
   readonly clientFailures: ClientFailures
   readonly sessions: Sessions
   readonly consents: Consents
-  readonly cookie: SessionCookie
+  readonly cookie: OwnCookie
+  /** Has the code of a link by which somebody sets a password. */
+  readonly linkCookie: OwnCookie
   readonly theme: Theme
   /** The discovery document, as JSON, with every method of authentication that an endpoint takes. */
   readonly metadata: string

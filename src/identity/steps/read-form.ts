@@ -55,6 +55,8 @@ const PARAMETERS: ReadonlySet<string> = new Set([
   'business',
   'find',
   'from',
+  'current',
+  'again',
   'withdraw',
   'end',
   'everywhere',

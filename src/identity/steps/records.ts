@@ -203,13 +203,38 @@ interface BrowserLogin {
   readonly client?: string | undefined
 }
 
-const sessionEntry =
-  (event: AuditEvent) =>
-  (exchange: Exchange, { client, key, subject }: BrowserLogin): AuditEntry =>
-    entryOf(event, exchange, { actor: userOf(subject), on: { kind: 'session', id: key, client } })
+const sessionEntry = (
+  event: AuditEvent,
+  exchange: Exchange,
+  { client, key, subject }: BrowserLogin,
+  facts: Pick<AuditEntry, 'change'> = {},
+): AuditEntry =>
+  entryOf(event, exchange, { actor: userOf(subject), on: { kind: 'session', id: key, client }, ...facts })
 
-export const loginSucceeded = sessionEntry('login.succeeded')
-export const loginEnded = sessionEntry('login.ended')
+/** @param way how the person has proven who they are */
+export const loginSucceeded = (exchange: Exchange, login: BrowserLogin, way: string): AuditEntry =>
+  sessionEntry('login.succeeded', exchange, login, { change: { way } })
+
+export const loginEnded = (exchange: Exchange, login: BrowserLogin): AuditEntry =>
+  sessionEntry('login.ended', exchange, login)
+
+/** By which a person has set another password: an operator's link, or the account page. */
+export type PasswordWay = 'link' | 'account'
+
+interface SetByOwner {
+  readonly username: string
+  readonly subject: string
+  readonly way: PasswordWay
+}
+
+/** As that of an operator, by the owner: who has a link has proven nothing else. */
+export const passwordSet = (exchange: Exchange, { subject, username, way }: SetByOwner): AuditEntry =>
+  entryOf('user.password_set', exchange, {
+    actor: way === 'account' ? userOf(subject) : { kind: 'anonymous' },
+    on: { kind: 'user', subject },
+    change: { way },
+    personal: { 'on.id': username },
+  })
 
 /** The user ended it at another browser, or we did because the user is gone or may not log in any more. */
 export const sessionRevoked = (

@@ -1,45 +1,10 @@
 import { hash } from 'node:crypto'
 import type { Entry, Purpose, Store } from '../../base/contracts/records/store.ts'
 import type { RevocationRules } from '../../state/stores/feed/revocations.ts'
-import type { Head } from '../../base/http/head/head.ts'
-import { SESSION_COOKIE } from '../../base/http/head/end-to-end-headers.ts'
 import { epochSeconds } from '../../base/kernel/clock.ts'
 import { newSecret } from '../../base/kernel/ids.ts'
 import type { IdentityDeps } from '../dependencies/dependencies.ts'
 import type { LogoutNotices } from '../dependencies/logouts.ts'
-
-/** The only cookie of the pages (C6.2.3): a random value of a session, or of a browser that is not logged in yet. */
-export interface SessionCookie {
-  /** The value that the browser sent; undefined if there is none of our form. */
-  read(head: Head): string | undefined
-  /** The Set-Cookie value that sets it until the browser is closed. The store has the expiry of the session. */
-  write(value: string): string
-  clear(): string
-}
-
-/** The form of a value of newSecret(). */
-const VALUE = /^[A-Za-z0-9_-]{43}$/
-
-/**
- * The cookie for an issuer. `__Host-` binds it to this host over TLS, so that no other host of the domain can set it
- * (session fixation). With http, browsers accept neither the prefix nor `Secure`. The port is then in the name, because
- * cookies are shared by all ports of a host, and two services may run on one machine.
- */
-export function sessionCookie(issuer: string): SessionCookie {
-  const { port, protocol } = new URL(issuer)
-  const secure = protocol === 'https:'
-  const name = secure ? `__Host-${SESSION_COOKIE}` : `${SESSION_COOKIE}-${port === '' ? '80' : port}`
-  const attributes = `Path=/; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`
-  return {
-    read({ headers }) {
-      const pairs = (headers.cookie ?? '').split(';').map((pair) => pair.trim())
-      const value = pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1)
-      return value !== undefined && VALUE.test(value) ? value : undefined
-    },
-    write: (value) => `${name}=${value}; ${attributes}`,
-    clear: () => `${name}=; ${attributes}; Max-Age=0`,
-  }
-}
 
 /** Kind of record: logins in browsers, by the SHA-256 of the cookie's value. */
 export const SESSION = 'session'

@@ -6,6 +6,7 @@ import { SESSION } from './sessions.ts'
 import type { LogoutNotices } from '../dependencies/logouts.ts'
 import { CODE } from './codes.ts'
 import { FAMILY, OLDER_TOKEN } from './families.ts'
+import { PASSWORD_LINK } from './password-links.ts'
 
 type StoredTokens = Pick<Store, 'find' | 'remove' | 'removeBy' | 'countBy'>
 
@@ -96,6 +97,7 @@ async function forEachKind(
   const logins = loginsOf(tokens)
   const where = logins ?? (tokens as IndexValues)
   const sessions = logins ? await act(SESSION, logins) : 0
+  if (logins) await act(PASSWORD_LINK, logins)
   const codes = await act(CODE, where)
   // Families before their tokens: a token without its family is invalid.
   const families = await act(FAMILY, where)

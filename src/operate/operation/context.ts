@@ -29,6 +29,8 @@ export interface OperationContext {
   readonly audit: AuditTrail
   readonly recorder: Pick<Recorder, 'note'>
   readonly clock: Clock
+  /** `{auth_url}`, where people open the pages. */
+  readonly authUrl: () => string
   /**
    * The editors for the configuration in force, opened when they are first asked for. Rejects with AdminError or
    * ConfigurationError if the directory cannot be opened.

@@ -19,9 +19,10 @@ import {
   optionNames,
   optionsOf,
 } from './record-options.ts'
+import { LINK_OPTIONS, linkInput, type MadeLink, showLink } from './password-link.ts'
 import { byOption, endedLines, idLine, listLines, recordLines, showSecret } from './record-text.ts'
 import { printAll, printJson, readPassword, type Terminal } from '../operation/terminal.ts'
-import { type Argument, type Example, EXIT, type Options } from '../operation/verb.ts'
+import { type Argument, type Example, EXIT, type Options, UsageError } from '../operation/verb.ts'
 
 const SWITCHED: Readonly<Record<'disable' | 'enable' | 'remove', (kind: RecordKind) => string>> = {
   disable: ({ texts }) => texts.disable,
@@ -125,6 +126,16 @@ async function addOther(kind: RecordKind, session: CommandSession, input: Operat
   return added
 }
 
+/** The request of an addition. @param secrets members that are given in clear text */
+function addInput(kind: RecordKind, session: CommandSession, secrets: Written = {}): OperationInput {
+  const given = givenRecord(optionsOf(kind), session.values)
+  const names = Object.entries(paramsOf(kind, session))
+  const within = kind.names.slice(0, -1)
+  const params = Object.fromEntries(names.filter(([name]) => within.includes(name)))
+  const named = Object.fromEntries(names.filter(([name]) => !within.includes(name)))
+  return { params, body: { ...given, ...named, ...secrets } }
+}
+
 export const addLine = (kind: RecordKind): CommandLine =>
   commandLine({
     words: [`${kind.noun} add`],
@@ -134,16 +145,48 @@ export const addLine = (kind: RecordKind): CommandLine =>
     examples: [example(kind, 'add', kind.texts.samples.add, `add a ${kind.noun} to the store`)],
     refused: refusedFor(kind),
     run: async (session) => {
-      const { terminal, values } = session
-      const given = givenRecord(optionsOf(kind), values)
-      const names = paramsOf(kind, session)
-      const secrets = kind.clearText ? { password: await readPassword(terminal, true) } : {}
-      const within = kind.names.slice(0, -1)
-      const params = Object.fromEntries(Object.entries(names).filter(([name]) => within.includes(name)))
-      const named = Object.fromEntries(Object.entries(names).filter(([name]) => !within.includes(name)))
-      const input = { params, body: { ...given, ...named, ...secrets } }
+      const input = addInput(kind, session)
       if (kind.secrets === undefined) await addOther(kind, session, input)
-      else warn(kind, (await addClient(session, input)).warnings, terminal)
+      else warn(kind, (await addClient(session, input)).warnings, session.terminal)
+      return EXIT.done
+    },
+  })
+
+/** Of a kind whose records have a password: it is typed, or a link is made by which its owner sets it. */
+export const addUserLine = (kind: RecordKind, link: SharedOperation): CommandLine =>
+  commandLine({
+    words: [`${kind.noun} add`],
+    summary: kind.texts.add,
+    arguments: argumentsFor(kind),
+    options: {
+      ...argumentsOf(optionsOf(kind)),
+      link: { type: 'boolean', help: 'Ask for no password: print a link by which the user sets one' },
+      ...LINK_OPTIONS,
+    },
+    examples: [
+      example(kind, 'add', kind.texts.samples.add, `add a ${kind.noun} to the store`),
+      example(kind, 'add', '--link --customer tally', 'invite them: they choose the password'),
+    ],
+    refused: refusedFor(kind),
+    run: async (session) => {
+      const { link: isInvited, for: duration } = session.values as {
+        readonly link?: boolean
+        readonly for?: string
+      }
+      if (duration !== undefined && isInvited !== true)
+        throw new UsageError('--for says how long a link is good: it needs --link')
+      if (isInvited !== true) {
+        const password = await readPassword(session.terminal, true)
+        await addOther(kind, session, addInput(kind, session, { password }))
+        return EXIT.done
+      }
+      const username = nameOf(session)
+      // A duration that is no good is refused before anybody is added.
+      const order = linkInput(username, duration)
+      const { record, warnings } = await session.send<Added>(session.operation, addInput(kind, session))
+      warn(kind, warnings, session.terminal)
+      session.terminal.stderr.write(`${username}: added with the subject ${String(record['subject'])}\n`)
+      showLink(username, await session.send<MadeLink>(link, order), session)
       return EXIT.done
     },
   })

@@ -113,11 +113,10 @@ export function writtenSchema(kind: RecordKind, given: readonly string[]): Schem
   const secret = clearTexts(kind)
   const all = { ...ownMembers(kind), ...secret }
   const body = Object.fromEntries(Object.entries(all).filter(([name]) => !given.includes(name)))
-  const named = new Set([...required(viewOf(kind.schema)), ...Object.keys(secret)])
-  const defaults = kind.defaults?.({}) ?? {}
+  const free = { ...secret, ...kind.defaults?.({}) }
   return members(
     body,
-    [...named].filter((name) => name in body && !(name in defaults)),
+    required(viewOf(kind.schema)).filter((name) => name in body && !(name in free)),
   )
 }
 

@@ -37,7 +37,8 @@ export class OvertakenError extends Error {
   }
 }
 
-type Done = 'added' | 'changed' | 'disabled' | 'enabled' | 'removed' | 'secret_rotated' | 'password_set'
+type Done =
+  'added' | 'changed' | 'disabled' | 'enabled' | 'removed' | 'secret_rotated' | 'password_set' | 'link_made'
 
 export function changeOf({ kind, names }: RecordAt, done: Done, subject?: unknown): AuditedChange {
   const event = `${kind.noun}.${done}` as AuditEvent

@@ -51,7 +51,15 @@ import {
   secretOptionsOf,
   withSecret,
 } from './client-secrets.ts'
-import { addLine, editLine, listLine, setPasswordLine, showLine, stateLine } from './record-lines.ts'
+import {
+  addLine,
+  addUserLine,
+  editLine,
+  listLine,
+  setPasswordLine,
+  showLine,
+  stateLine,
+} from './record-lines.ts'
 import { CONFIGURED, ENDED, endedRows, problemLine, MISSING, onOne, operation } from './record-operation.ts'
 import {
   atOf,
@@ -67,6 +75,7 @@ import {
   withinOf,
   writtenSchema,
 } from './record-schemas.ts'
+import { linkUser } from './password-link.ts'
 import { changeOf, doLatest, doRecorded, type MeantRecord, type RecordAt } from './recorded-step.ts'
 
 const WARNINGS: Schema = {
@@ -162,7 +171,7 @@ const addTo = (kind: RecordKind): SharedOperation => {
         404: MISSING,
         409: ['The name is taken', problemsSchema],
       },
-      commands: [addLine(kind)],
+      commands: [kind.clearText === undefined ? addLine(kind) : addUserLine(kind, linkUser(kind))],
     },
     async (context, request) => {
       const { operator, params } = request
@@ -383,15 +392,13 @@ const operationsOf = (kind: RecordKind): readonly SharedOperation[] => [
 ]
 
 /** The acts that only some records have. */
-const OWN: Readonly<Partial<Record<NounName, (kind: RecordKind) => SharedOperation>>> = {
-  client: rotateSecret,
-  user: setPassword,
+const OWN: Readonly<Partial<Record<NounName, readonly ((kind: RecordKind) => SharedOperation)[]>>> = {
+  client: [rotateSecret],
+  user: [setPassword, linkUser],
 }
 
-const ownOf = (kind: RecordKind): readonly SharedOperation[] => {
-  const own = OWN[kind.noun]?.(kind)
-  return own === undefined ? [] : [own]
-}
+const ownOf = (kind: RecordKind): readonly SharedOperation[] =>
+  (OWN[kind.noun] ?? []).map((make) => make(kind))
 
 /** The operations on the records of these kinds. */
 export const recordOperations = (kinds: readonly RecordKind[]): readonly AdminOperation[] => [

@@ -11,7 +11,7 @@ import type { Admission } from '../../base/contracts/calls/admission.ts'
 import type { AuditTrail } from '../../base/contracts/records/audit.ts'
 import type { Backend } from '../../base/contracts/calls/backend.ts'
 import type { AttemptLimiter } from '../../base/contracts/people/lockouts.ts'
-import type { Store } from '../../base/contracts/records/store.ts'
+import type { Feed, Store } from '../../base/contracts/records/store.ts'
 import type { Switches } from '../../base/contracts/calls/switches.ts'
 import {
   compileDirectory,
@@ -37,6 +37,7 @@ import type { Configuration } from '../../operate/settings/configuration.ts'
 import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import { reportOpenedDemo } from '../../operate/settings/dangers.ts'
 import type { EndpointsOfApi, Extension } from '../../operate/hooks/extension.ts'
+import type { EditingParts } from '../../identity/directory/editors/editing.ts'
 import type { SecurityProfile } from '../../operate/hooks/security-profile.ts'
 import type { RevocationRules } from '../../state/stores/feed/revocations.ts'
 import type { ClientTallies } from '../../operate/watch/metrics/counts.ts'
@@ -55,7 +56,10 @@ export interface Dependencies extends RecordReading {
   /** The keys of foreign issuers, which only a sidecar has. */
   readonly issuerKeys: IssuerKeys
   readonly store: Store
+  readonly feed: Pick<Feed, 'append'>
   readonly hasher: Hasher
+  /** Waits until other processes know of a change of the directory. */
+  readonly pause?: EditingParts['pause']
   readonly attempts: AttemptLimiter
   readonly switches: Switches
   readonly admission: Admission

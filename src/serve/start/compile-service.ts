@@ -4,6 +4,7 @@ import type { ApiDescription, AuthorizationDescription } from '../../base/contra
 import type { Places } from '../../base/contracts/people/places.ts'
 import type { Recorder } from '../../base/contracts/records/recorder.ts'
 import { DirectoryMethods } from '../../identity/directory/records/people.ts'
+import { openEditors } from '../../identity/directory/editors/editors.ts'
 import { LayeredPlaces } from '../../identity/directory/records/places.ts'
 import { changingScopes } from '../../gateway/actions/compile-actions.ts'
 import { describeApi } from '../../gateway/describe/describe.ts'
@@ -209,6 +210,7 @@ function openOwnIdentity(
     ...peopleOf(parts, { ...dependencies, recorder }),
     places: new LayeredPlaces(directory.places, dependencies.storedPlaces),
     catalogue,
+    users: openEditors({ ...dependencies, configured: directory, catalogue }).user,
     signer: keys,
     publicKeys: keys,
     tokenVerifier: createTokenVerifier(keys, clock),

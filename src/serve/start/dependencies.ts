@@ -27,6 +27,7 @@ import { ClientTallies } from '../../operate/watch/metrics/counts.ts'
 import type { GaugeSources } from '../../operate/watch/metrics/gauges.ts'
 import type { ProcessMetrics } from '../../operate/watch/metrics/metrics.ts'
 import { keysPlanOf } from '../parts/key-plan.ts'
+import type { EditingParts } from '../../identity/directory/editors/editing.ts'
 import { type Measures, readKeys } from '../parts/measures.ts'
 import type { Dependencies } from '../parts/parts.ts'
 import type { State } from '../parts/state.ts'
@@ -44,6 +45,7 @@ export interface WorkerBase {
   readonly recorder: Recorder
   /** To be disposed when nothing serves any more. */
   readonly opened: AsyncDisposableStack
+  readonly pause?: EditingParts['pause']
 }
 
 /** The dependencies, with the concrete parts that a worker starts, polls and closes. */
@@ -88,7 +90,7 @@ async function openKeysOf(configuration: Configuration, state: State): Promise<S
 /** Opens everything. Rejects with KeyError or StoreError. */
 export async function openDependencies(
   configuration: Configuration,
-  { clock: machine, environment, state, audit, measures, recorder, opened }: WorkerBase,
+  { clock: machine, environment, state, audit, measures, recorder, opened, pause }: WorkerBase,
   reports: Pick<WorkerMessages, 'rateUsage' | 'attempts'>,
 ): Promise<WorkerDependencies> {
   const { clock, store, feed, rules, tokenRevoker, logouts, switches, maintenance } = state
@@ -120,6 +122,7 @@ export async function openDependencies(
     state,
     maintenance,
     hasher: new Hasher(),
+    pause,
     attempts: reports.attempts,
     rules,
     tokenRevoker,

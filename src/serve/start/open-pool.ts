@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { plainFacts } from '../../base/contracts/records/audited-change.ts'
 import type { Environment } from '../../base/config/validate.ts'
 import type { AuditTrail } from '../../base/contracts/records/audit.ts'
+import type { EditingParts } from '../../identity/directory/editors/editing.ts'
 import type { LocalLockouts } from '../../identity/guessing/lockouts.ts'
 import { programBeside } from '../../base/files/beside.ts'
 import type { Clock } from '../../base/kernel/clock.ts'
@@ -39,6 +40,7 @@ export interface ServiceBase {
   readonly observation: Observation
   readonly audit: AuditTrail
   readonly opened: AsyncDisposableStack
+  readonly pause?: EditingParts['pause']
 }
 
 interface Serving {
@@ -51,7 +53,7 @@ interface Serving {
 /** Serves in this process. Rejects as `openState` and `startServing` do. */
 export async function serveHere(
   configuration: Configuration,
-  { clock, environment, observation, audit, opened }: ServiceBase,
+  { clock, environment, observation, audit, opened, pause }: ServiceBase,
   messages: WorkerMessages,
 ): Promise<Serving> {
   const measures = openMeasures(configuration, audit.on)
@@ -67,7 +69,7 @@ export async function serveHere(
   )
   // Imported only here: a supervisor of several workers never needs the serving code, and saves its memory.
   const { startServing } = await import('./worker.ts')
-  const base = { clock, environment, state, audit, measures, recorder: relay, opened }
+  const base = { clock, environment, state, audit, measures, recorder: relay, opened, pause }
   const worker = opened.use(await startServing(configuration, base, messages))
   observation.health.include(() => worker.condition())
   return { state, pool: worker, worker }

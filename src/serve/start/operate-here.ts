@@ -19,6 +19,8 @@ import type { KeyWork } from '../../operate/operation/key-work.ts'
 import { oneAtATime } from '../../base/kernel/in-turn.ts'
 import { OpenIntents } from '../../operate/operation/open-intents.ts'
 import type { Configuration } from '../../operate/settings/configuration.ts'
+import { serviceUrls } from '../../gateway/server/schema.ts'
+import { splitListenAddress } from '../../base/kernel/listen-address.ts'
 import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import { ANSWER_COMMAND_WITHIN } from '../../state/stores/open-store.ts'
 import { openSqliteToRead } from '../../state/stores/read-store.ts'
@@ -187,6 +189,7 @@ export class OperatedHere implements AsyncDisposable {
       audit,
       recorder,
       clock: systemClock,
+      authUrl: () => authUrlOf(parts.configuration),
       editors,
       canRecord,
       intents,
@@ -282,6 +285,10 @@ export class OperatedHere implements AsyncDisposable {
     await this.#opened.disposeAsync()
   }
 }
+
+/** As the service will have it: a port that the system chooses is not known before. */
+const authUrlOf = ({ server }: Configuration): string =>
+  serviceUrls(server, splitListenAddress(server.listen).port).authUrl
 
 async function openStateOf(configuration: Configuration): Promise<State> {
   const { openState } = await import('../parts/state.ts')

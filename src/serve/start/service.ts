@@ -223,6 +223,7 @@ async function start(configuration: Configuration, options: StartOptions): Promi
     recorder,
     audit,
     clock,
+    authUrl: () => serviceUrls(current.configuration.server, pool.port).authUrl,
     environment,
     settings: SETTINGS,
     version: VERSION,

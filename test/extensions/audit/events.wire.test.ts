@@ -49,6 +49,7 @@ const RAISED: Readonly<Record<AuditEvent, string>> = {
   'user.enabled': COMMANDS,
   'user.removed': COMMANDS,
   'user.password_set': COMMANDS,
+  'user.link_made': COMMANDS,
   'business.added': COMMANDS,
   'business.changed': COMMANDS,
   'business.disabled': COMMANDS,

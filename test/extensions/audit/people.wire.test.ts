@@ -22,7 +22,7 @@ describe('C12.3 people', () => {
   it('C12.3 login.succeeded, login.refused and login.ended tell who, and which session', async () => {
     const people = await atOne()
     const person = new Person(people.service.authUrl)
-    const page = await person.open('/connect/applications')
+    const page = await person.open('/connect/account')
     await person.submit(page, { username: 'alice', password: 'not-hers' })
     await person.logIn(page)
     await person.submit(await person.open('/connect/endsession'), { decision: 'logout' })
@@ -60,18 +60,18 @@ describe('C12.3 people', () => {
     const here = await people.loggedIn()
     const [other] = await people.recorded('login.succeeded', 2)
     const { id } = onOf(other)
-    await here.submit(await here.open('/connect/applications'), { end: id })
+    await here.submit(await here.open('/connect/account'), { end: id })
     expect(await people.recorded('session.revoked')).toMatchObject([
       { outcome: 'success', actor: HERSELF, on: { kind: 'session', id } },
     ])
-    expect((await there.open('/connect/applications')).text).toContain('name="password"')
+    expect((await there.open('/connect/account')).text).toContain('<h1>Sign in</h1>')
   })
 
   it('C12.3 consent.given and consent.withdrawn tell client, business and scopes', async () => {
     const people = await auditedPeople()
     const { code, person } = await people.walk()
     await people.byCode(code)
-    const page = await person.open('/connect/applications')
+    const page = await person.open('/connect/account')
     const key = /name="withdraw" value="([^"]*)"/.exec(page.text)?.[1] ?? ''
     await person.submit(page, { withdraw: key })
     const on = { kind: 'consent', client: 'ledgerline', business: 'ACME' }
@@ -103,12 +103,12 @@ describe('C12.1.4 people while nothing can be recorded', () => {
   it('C12.1.4 a login begins no session', async () => {
     const people = await auditedPeople()
     const person = new Person(people.service.authUrl)
-    const page = await person.open('/connect/applications')
+    const page = await person.open('/connect/account')
     const refused = await withoutAudit(people.service, () => person.logIn(page))
     expect(refused.status).toBe(503)
     expect(refused.text).toContain('temporarily_unavailable')
     expect(await people.service.world.store.list('session')).toHaveLength(0)
-    expect((await person.open('/connect/applications')).text).toContain('name="password"')
+    expect((await person.open('/connect/account')).text).toContain('<h1>Sign in</h1>')
     expect((await person.logIn(page)).text).toContain('Alice')
   })
 
@@ -117,7 +117,7 @@ describe('C12.1.4 people while nothing can be recorded', () => {
     const person = await people.loggedIn()
     const page = await person.open(authorizeUrl({ prompt: 'login' }))
     expect((await withoutAudit(people.service, () => person.logIn(page, 'bob'))).status).toBe(503)
-    expect((await person.open('/connect/applications')).text).toContain('Alice')
+    expect((await person.open('/connect/account')).text).toContain('Alice')
   })
 
   it('C12.1.4 no consent is kept and no code made; the same form works later', async () => {

@@ -254,7 +254,7 @@ describe('C11.4 the developer pages', () => {
   it('C11.4 is open while identity is in maintenance', async () => {
     const closed = await postern({ keeps: 'nothing' })
     closed.switches.set([{ scope: { kind: 'identity' }, retryAfter: 9 }])
-    expect((await get(closed, '/connect/applications')).status).toBe(503)
+    expect((await get(closed, '/connect/account')).status).toBe(503)
     expect((await get(closed, '/developers')).status).toBe(200)
   })
 

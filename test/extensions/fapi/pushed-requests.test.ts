@@ -353,7 +353,7 @@ describe('C6.2.1a the life of a pushed request', () => {
     const uri = await pushed({ prompt: 'login' })
     const agent = new UserAgent(service)
     await agent.get(pathOf(uri))
-    await agent.logIn(await agent.get('/connect/applications'))
+    await agent.logIn(await agent.get('/connect/account'))
     service.clock.at += 20 * MINUTE
     expect(isConsent(await agent.get(pathOf(uri)))).toBe(true)
   })
@@ -413,7 +413,7 @@ describe('C6.2.1a the life of a pushed request', () => {
   it('C6.2.1a what is refused to a person who is logged in uses it up', async () => {
     const uri = await pushed({ prompt: 'none' })
     const agent = new UserAgent(service)
-    await agent.logIn(await agent.get('/connect/applications'))
+    await agent.logIn(await agent.get('/connect/account'))
     expect(answerIn(await agent.get(pathOf(uri)))['error']).toBe('consent_required')
     expect(errorOn(await agent.get(pathOf(uri)))).toBe('invalid_request_uri')
   })
@@ -446,7 +446,7 @@ describe('C6.2.1a a login that the request demands', () => {
     ['max_age=60', { max_age: '60' }],
   ])('C6.2.1a %s wants a login since it was opened, and is content with that', async (_, params) => {
     const agent = new UserAgent(service)
-    await agent.logIn(await agent.get('/connect/applications'))
+    await agent.logIn(await agent.get('/connect/account'))
     service.clock.at += 5 * MINUTE
     const uri = await pushed(params)
     const login = await agent.get(pathOf(uri))
@@ -463,7 +463,7 @@ describe('C6.2.1a a login that the request demands', () => {
   it('C6.2.1a a login of another browser does not count', async () => {
     const uri = await pushed({ prompt: 'login' })
     const [one, two] = [new UserAgent(service), new UserAgent(service)]
-    await two.logIn(await two.get('/connect/applications'))
+    await two.logIn(await two.get('/connect/account'))
     await two.get(pathOf(uri))
     await one.logIn(await one.get(pathOf(uri)))
     expect(isLogin(await two.get(pathOf(uri)))).toBe(true)

@@ -58,7 +58,7 @@ describe('C6.3.3a a service tells clients that a login has ended', () => {
     expect((await logOut()).status).toBe(200)
     // Its notice is on the way, and never answered.
     await receiver.got(1)
-    expect((await person.open('/connect/applications')).text).toContain('name="password"')
+    expect((await person.open('/connect/account')).text).toContain('<h1>Sign in</h1>')
   })
 
   it('C6.3.2 is announced where some client is told', async () => {

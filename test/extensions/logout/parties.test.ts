@@ -138,7 +138,7 @@ describe('C6.3.3a who is told, and when', () => {
   it('C6.3.3a a session that its user ends on the page of applications is told, here or everywhere', async () => {
     const { service, agent } = await loggedIn()
     await loggedIn(service)
-    const page = await agent.get('/connect/applications')
+    const page = await agent.get('/connect/account')
     await agent.submit(page, { everywhere: 'yes' })
     expect((await queued(service)).length).toBe(2)
   })

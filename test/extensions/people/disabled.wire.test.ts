@@ -47,4 +47,22 @@ describe('C5.7 C11.5.1 a user whom code of the operator’s finds', () => {
     expect((await login(service, 'dora')).status).toBe(200)
     puppet.stop()
   })
+
+  it('C6.3.7 C5.7: no link sets the password of one who has logged in: it is told where that is changed', async () => {
+    const dora = {
+      ...{ subject: 's-dora', username: 'dora', customers: ['acme-books'] },
+      access: { ACME: 'Administrator' },
+    }
+    const puppet = puppetPeople(answersOf({ dora }))
+    const { call, service } = await administered({ keeps: 'nothing', change: withPeople(puppet.people) })
+    expect((await call('POST', '/users/dora/link')).status).toBe(404)
+    const params = { grant_type: 'password', username: 'dora', password: 'dora-password', scope: 'openid' }
+    expect((await postForm(service, '/connect/token', { params })).status).toBe(200)
+    const { body, status } = await call('POST', '/users/dora/link')
+    expect([status, body.error]).toEqual([
+      409,
+      'User "dora" is found by `directory.people`: the password is changed in the system that has it.',
+    ])
+    puppet.stop()
+  })
 })

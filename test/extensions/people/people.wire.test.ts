@@ -373,6 +373,23 @@ describe('C5.7 what is remembered', () => {
   })
 })
 
+describe('C5.7 C6.3.7 the account page of a user of another system', () => {
+  it('C6.3.7 offers no password form, and a form that comes all the same tries and changes nothing', async () => {
+    const person = new Person(gateway.authUrl)
+    const page = await person.logIn(await person.open('/connect/account'), 'dora')
+    expect(page.text).toContain('It cannot be changed here. Ask whoever gave you this account.')
+    expect(page.text).not.toContain('type="password"')
+    puppet.calls.length = 0
+    const next = 'tulip ferry anvil'
+    const seen = await person.submit(page, { current: 'dora-password', password: next, again: next })
+    expect(seen.text).toContain('nothing was changed')
+    expect(puppet.called('verifyPassword')).toEqual([])
+    expect(await gateway.world.store.list('directory_user', { after: undefined, limit: 10 })).toEqual([])
+    expect((await login(gateway, 'dora', next)).status).toBe(400)
+    expect((await login(gateway, 'dora')).status).toBe(200)
+  })
+})
+
 describe('C5.7 whoever is gone, disabled or locked there', () => {
   it.each([
     ['is gone', (found: ReturnType<typeof users>) => delete found['dora']],
@@ -392,13 +409,13 @@ describe('C5.7 whoever is gone, disabled or locked there', () => {
   it('C5.7 loses the session at its next use', async () => {
     const person = new Person(gateway.authUrl)
     await person.logIn(
-      await person.open('/connect/applications').then(() => person.open('/connect/login')),
+      await person.open('/connect/account').then(() => person.open('/connect/login')),
       'dora',
     )
-    expect((await person.open('/connect/applications')).text).toContain('Dora')
+    expect((await person.open('/connect/account')).text).toContain('Dora')
     delete found['dora']
     clock.advance(30_001)
-    expect((await person.open('/connect/applications')).text).toContain('name="password"')
+    expect((await person.open('/connect/account')).text).toContain('<h1>Sign in</h1>')
   })
 
   it('C5.7 C6.3.3 keeps nothing that an operator has ended by subject', async () => {

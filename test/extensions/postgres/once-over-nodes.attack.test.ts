@@ -1,7 +1,11 @@
 /** Whatever counts once, sent many times at once to two nodes that share a Postgres. */
 import { describe, expect, it } from 'vitest'
 import type { Client } from '../../../src/base/contracts/people/people.ts'
+import { administered } from '../../support/administered.ts'
+import { recordsOf } from '../../support/audit-files.ts'
 import { assertedBy, assertion, makeClientKey } from '../../support/client-assertions.ts'
+import { eventually } from '../../support/eventually.ts'
+import { patientGuessing } from '../../support/guessing.ts'
 import {
   basic,
   client,
@@ -12,9 +16,19 @@ import {
   type TestIdentity,
 } from '../../support/identity-under-test.ts'
 import { needing } from '../../support/machine.ts'
+import {
+  addUser,
+  CHOSEN,
+  isPasswordOf,
+  isSet,
+  makeLink,
+  openLink,
+  withoutId,
+} from '../../support/password-links.ts'
 import { makeTables, sharedPostgres } from '../../support/postgres.ts'
 import { prover } from '../../support/prover.ts'
 import { atEnd, shared } from '../../support/shared.ts'
+import { sharedStore } from '../../support/shared-store.ts'
 import { answerIn, CALLBACK, challengeOf, UserAgent, VERIFIER } from '../../support/user-agent.ts'
 import { openNode } from './support/killed-postgres.ts'
 
@@ -111,5 +125,69 @@ describe('T6.2 two nodes that share a Postgres', needing('postgresql'), () => {
     expect(codes).toHaveLength(1)
     expect(seen.filter(({ location }) => location !== undefined)).toHaveLength(1)
     expect(await one.store.list('code')).toHaveLength(1)
+  })
+})
+
+describe('T6.7 two services on a Postgres', needing('postgresql'), () => {
+  const open = shared(async () => {
+    const store = await sharedStore({ deadline: 20_000 })
+    const at = 'http://127.0.0.1:8080'
+    const node = () =>
+      administered({
+        keeps: 'trail',
+        change: (loaded) => {
+          const { server } = loaded
+          return { ...patientGuessing(loaded), server: { ...server, authUrl: at, baseUrl: at }, store }
+        },
+      })
+    return [await node(), await node()] as const
+  })
+
+  it('T6.7 C6.3.7 of 20 uses of a link at both, one sets its password, and all others get the same page', async () => {
+    const [one, other] = await open()
+    await addUser(one, 'dora')
+    const { code } = await makeLink(one, 'dora')
+    const opened = await eventually(async () => {
+      const all = await Promise.all(
+        Array.from({ length: 20 }, (_, n) => openLink((n % 2 === 0 ? one : other).service, code)),
+      )
+      expect(all.map(({ page }) => page.status)).toEqual(all.map(() => 200))
+      return all
+    })
+    const seen = await Promise.all(opened.map(({ choose }, n) => choose(`${CHOSEN} ${n}`)))
+    const failed = [one, other].flatMap(({ service }) =>
+      service.log().filter(({ status }) => Number(status) >= 500),
+    )
+    expect(failed).toEqual([])
+    const winner = seen.findIndex(isSet)
+    const others = seen.filter((_, n) => n !== winner)
+    expect(others.map(({ status }) => status)).toEqual(others.map(() => 404))
+    expect(new Set(others.map(withoutId)).size).toBe(1)
+    for (const { service } of [one, other])
+      await eventually(async () => {
+        expect(await isPasswordOf(service, 'dora', `${CHOSEN} ${winner}`)).toBe(true)
+      })
+    const records = [one, other].flatMap(({ service }) => {
+      const all = recordsOf(service, 'user.password_set')
+      const failed = new Set(all.map(({ intent }) => intent))
+      return all.filter(({ outcome, seq }) => outcome === 'success' && !failed.has(seq))
+    })
+    expect(records).toHaveLength(1)
+  })
+
+  it('T6.7 C6.3.7 of links that both make at once, one is good at most', async () => {
+    const [one, other] = await open()
+    await addUser(one, 'erin')
+    const found = await eventually(async () => {
+      const made = await Promise.all([one, other].map((each) => makeLink(each, 'erin')))
+      return made.map(({ code }) => code)
+    })
+    const opened = await Promise.all(
+      [one, other].flatMap(({ service }) => found.map((code) => openLink(service, code))),
+    )
+    const good = opened.filter(({ page }) => page.status === 200).map(({ cookie }) => cookie)
+    expect(new Set(good).size).toBeLessThanOrEqual(1)
+    const seen = await Promise.all(opened.map(({ choose }) => choose()))
+    expect(seen.filter(isSet).length).toBeLessThanOrEqual(1)
   })
 })

@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { Problems } from '../../../src/base/config/problems.ts'
+import { viewOf } from '../../../src/base/config/schema.ts'
+import { nodeOf } from '../../../src/base/config/tree.ts'
+import { load } from '../../../src/base/config/validate.ts'
 import { compileIdentity } from '../../../src/identity/dependencies/schema.ts'
+import { SETTINGS } from '../../../src/serve/start/settings.ts'
 import { authorizePath, openFlow, UserAgent } from '../../support/user-agent.ts'
 
 /** What a deployment has written at the foot of its pages. */
@@ -47,12 +51,45 @@ describe('C6.2.3 the foot of every page', () => {
   })
 })
 
+describe('C6.3.7 the line on whom to ask who has forgotten the password', () => {
+  const problemsOf = (forgotten: unknown) => {
+    const problems = new Problems()
+    const schema = viewOf(SETTINGS.schema).properties?.['identity'] ?? {}
+    const node = nodeOf({ pages: { forgotten } }, { file: 'test', line: 1 })
+    load(schema, node, [], { environment: {}, problems })
+    return problems.list.map(({ message, path }) => `${path.join('.')} ${message}`)
+  }
+
+  it.each([
+    ['a character', 'x'],
+    ['300 characters', 'x'.repeat(300)],
+    ['300 characters outside the first plane', '😀'.repeat(300)],
+    ['mark-up, which is text', '<a href="x">Ann</a> & Bob'],
+  ])('C6.3.7: it may have %s', (_, text) => expect(problemsOf(text)).toEqual([]))
+
+  it.each([
+    ['301 characters', 'x'.repeat(301)],
+    ['none', ''],
+    ['a line break', 'Ask Ann\nor Bob'],
+    ['a line break at its end', 'Ask Ann\n'],
+    ['a carriage return', 'Ask Ann\r'],
+    ['a tab', 'Ask\tAnn'],
+    ['U+2028', 'Ask Ann\u2028or Bob'],
+    ['NUL', 'Ask Ann\0'],
+    ['DEL', 'Ask Ann\x7f'],
+  ])('C6.3.7: it may not have %s', (_, text) =>
+    expect(problemsOf(text)).toEqual([
+      expect.stringMatching(/^pages\.forgotten expected a text of at most 300 characters on one line/),
+    ]),
+  )
+})
+
 describe('C6.2.3 the page of an error', () => {
   it('C6.2.3 says it in people’s words, and the reason for those who can mend it', async () => {
     const seen = await new UserAgent(openFlow()).get(authorizePath({ redirect_uri: 'https://evil.test/' }))
     expect(seen.text).toContain('The way back is not safe')
     expect(seen.text).toContain('is not one that it has registered')
-    expect(seen.text).toContain('href="/connect/applications"')
+    expect(seen.text).toContain('href="/connect/account"')
     expect(seen.text).toContain('request-1')
   })
 })

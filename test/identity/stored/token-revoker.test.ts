@@ -37,12 +37,13 @@ const end = async (tokens: RevokedTokens, options?: EndOptions) => {
 }
 
 describe('T3.12 what a revocation ends', () => {
-  it('C6.3.3 the rule comes first, then sessions, codes, families and their tokens', async () => {
+  it('C6.3.3 the rule comes first, then sessions, links to set a password, codes, families and their tokens', async () => {
     const { ended, done } = await end({ subject: 'alice' })
     expect(done.map((line) => line.split(' {')[0])).toEqual([
       'queue for alice',
       'rule',
       'remove session',
+      'remove password_link',
       'remove code',
       'remove refresh_family',
       'remove refresh_token',

@@ -272,8 +272,9 @@ export function cleanRequestHeaders(
 /** A list of conditions, whose angle brackets are of lock tokens. */
 const IN_LIST = /\([^()]*\)/g
 
-/** The name of the only cookie that Postern sets (C6.2.3), without the prefixes and the port that it may have. */
+/** The names of the cookies that Postern sets (C6.2.3), without the prefixes and the port that they may have. */
 export const SESSION_COOKIE = 'postern-session'
+export const LINK_COOKIE = 'postern-link'
 
 /** `__Host-` and `__Secure-` (RFC 6265bis §4.1.3), which browsers compare without regard to case. */
 const PREFIX = /^__(?:host|secure)-/
@@ -289,7 +290,7 @@ export function setsOwnCookie(value: string): boolean {
     .replace(/^[=\s]+/, '')
     .toLowerCase()
     .replace(PREFIX, '')
-  return name.startsWith(SESSION_COOKIE)
+  return name.startsWith(SESSION_COOKIE) || name.startsWith(LINK_COOKIE)
 }
 
 type Headers = Readonly<Record<string, string | readonly string[]>>

@@ -57,7 +57,7 @@ export interface RecordKind<R extends Switchable = Switchable, C = unknown> {
   readonly texts: CommandTexts
   /** It is about a person: only who may administer sees it, and the trail has its name as a personal value. */
   readonly isPersonal?: true
-  /** The hidden member that a new record gives in clear text, with its JSON schema. */
+  /** The hidden member that a new record may give in clear text, with its JSON schema. */
   readonly clearText?: Readonly<
     Record<string, { readonly minLength: number; readonly maxLength: number; readonly description: string }>
   >

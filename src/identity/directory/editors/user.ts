@@ -47,7 +47,8 @@ export const USER_RECORDS: RecordKind<UserRecord, UserRecord> = {
     password: {
       minLength: PASSWORD_LENGTH.least,
       maxLength: PASSWORD_LENGTH.most,
-      description: 'The password as it is. Only its hash is stored.',
+      description:
+        'The password as it is. Only its hash is stored. Without one, none fits until a link sets one.',
     },
   },
   marking: {
@@ -75,8 +76,9 @@ export const USER_RECORDS: RecordKind<UserRecord, UserRecord> = {
       ? ' People whom `directory.people` finds are changed in their own system; `postern user disable` knows those who have logged in, by the name that it gives them. `postern revoke --subject` ends what one holds.'
       : '',
   complete: async ({ password, ...written }, { hasher }, problems) => {
-    const hash = isPassword(password, problems) ? await hasher.hash(password) : NO_PASSWORD
-    return { written: { ...written, password: hash } }
+    // Without one no password fits, until a link sets one.
+    const isGiven = password !== undefined && isPassword(password, problems)
+    return { written: { ...written, password: isGiven ? await hasher.hash(password) : NO_PASSWORD } }
   },
   check: async (record, parts, problems) => {
     const clients = await clientsOf(record, parts)
@@ -123,15 +125,59 @@ async function clientsOf(
   return clients
 }
 
-/** Also ends what the user holds: who logged in with the old password must log in again. */
+/**
+ * Also ends what the user holds: who logged in with the old password must log in again.
+ *
+ * @param admit throws if the user, as the store has them when the password is written, is to get none
+ */
 export async function planPassword(
   editor: RecordEditor<UserRecord>,
   username: string,
   given: unknown,
+  admit?: (user: UserRecord) => void,
 ): Promise<PlannedChange> {
   editor.refuseTaken(username)
   const problems = new Problems()
   if (!isPassword(given, problems)) throw new DirectoryRefusal('The password has a problem.', problems)
   const password = await editor.parts.hasher.hash(given)
-  return editor.planUnchecked(username, (record) => ({ record: { ...record, password } }))
+  return editor.planUnchecked(username, (record) => {
+    admit?.(record)
+    return { record: { ...record, password } }
+  })
+}
+
+/** Whether the store has this user, and the configuration nobody of the name: then the password is Postern's. */
+export async function isStoredUser(
+  { kind, parts }: RecordEditor<UserRecord>,
+  { subject, username }: Pick<UserRecord, 'subject' | 'username'>,
+): Promise<boolean> {
+  if (kind.configured(parts).has(username)) return false
+  const entry = await parts.store.find(USER, username)
+  return entry !== undefined && kind.read(entry.value).subject === subject
+}
+
+/**
+ * The user of the store to whom a link may be given, by which they set a password.
+ *
+ * @throws DirectoryRefusal with the reason, where the password is not Postern's, or the user may not log in
+ */
+export async function linkableUser(editor: RecordEditor<UserRecord>, username: string): Promise<UserRecord> {
+  editor.refuseTaken(username)
+  const { parts, kind } = editor
+  if ((await parts.store.find(USER, username)) === undefined) {
+    const elsewhere = await kind.marking?.elsewhere(username, parts)
+    if (elsewhere !== undefined)
+      throw new DirectoryRefusal(
+        `User "${username}" is found by \`directory.people\`: the password is changed in the system that has it.`,
+      )
+  }
+  const { disabledByCommand = false, record } = await editor.show(username)
+  const { disabled, locked } = record
+  if (disabled || disabledByCommand)
+    throw new DirectoryRefusal(`User "${username}" is disabled: \`postern user enable\` comes first.`)
+  if (locked)
+    throw new DirectoryRefusal(
+      `User "${username}" is locked: \`postern user edit ${username} --no-locked\` comes first.`,
+    )
+  return record
 }

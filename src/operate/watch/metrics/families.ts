@@ -175,6 +175,7 @@ const IDENTITY = {
     'Clients that authenticated, or did not, by how they tried.',
     ['method', 'result'],
   ),
+  logins: counter('postern_logins_total', 'Tries to sign in on the pages.', ['way', 'result']),
   logoutNotices: counter('postern_logout_notices_total', 'Tries to tell a client that a login has ended.', [
     'result',
   ]),

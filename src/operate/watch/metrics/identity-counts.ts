@@ -16,6 +16,7 @@ const OF_CORE: readonly (readonly [of: string, family: CountedFamily, values: La
       ['ok', 'refused', 'failed'],
     ],
   ],
+  ['logins', FAMILIES.logins, [['password'], ['succeeded', 'refused']]],
   ['logoutNotices', FAMILIES.logoutNotices, [['arrived', 'retried', 'failed']]],
 ]
 

@@ -1,7 +1,27 @@
-import { csrfField, type OwnForm, html, type Html, nameAlone, type Page } from './layout.ts'
+import { newPasswordFields, inputOf, SHOW_PASSWORD } from './fields.ts'
+import {
+  csrfField,
+  type FormProblem,
+  html,
+  type Html,
+  nameAlone,
+  type OwnForm,
+  type Page,
+  problemSummary,
+} from './layout.ts'
+import type { OwnScript } from './own-script.ts'
 import { TEXTS } from './texts.ts'
 
-const T = TEXTS.applications
+const T = TEXTS.account
+
+export const ACCOUNT_PATH = '/connect/account'
+
+/** A part of the page, below its heading. */
+export interface AccountSection {
+  readonly body: Html
+  /** The page has no script that nothing on it needs. */
+  readonly script?: OwnScript
+}
 
 export interface ConsentListed {
   readonly key: string
@@ -25,7 +45,7 @@ export interface SessionListed {
   readonly address: string | undefined
 }
 
-export type Done = keyof typeof T.done
+export type AccountDone = keyof typeof T.done
 
 interface Formats {
   readonly day: Intl.DateTimeFormat
@@ -107,45 +127,105 @@ const everywhere = (sessions: readonly SessionListed[], form: OwnForm): Html | u
         <p class="quiet">${T.endEverywhereText}</p>
       </form>`
 
-export function applicationsPage(facts: {
+const section = (
+  id: string,
+  title: string,
+  content: readonly (Html | false | undefined)[],
+): AccountSection => ({
+  body: html`<section aria-labelledby="${id}">
+    <h2 id="${id}">${title}</h2>
+    ${content}
+  </section>`,
+})
+
+type PersonFacts = Readonly<Partial<Record<keyof typeof T.facts, string | undefined>>>
+
+export const personSection = (facts: PersonFacts): AccountSection => {
+  const rows = Object.entries(T.facts).flatMap(([name, label]) => {
+    const text = facts[name as keyof typeof T.facts]
+    return text === undefined
+      ? []
+      : [
+          html`<dt>${label}</dt>
+            <dd class="words">${nameAlone(text)}</dd>`,
+        ]
+  })
+  return section('person', T.person, [html`<dl class="facts">${rows}</dl>`])
+}
+
+export const passwordSection = ({
+  form,
+  problems,
+  username,
+}: {
   readonly form: OwnForm
+  readonly username: string
+  readonly problems: readonly FormProblem[]
+}): AccountSection => {
+  const current = { name: 'current', label: T.currentPassword, autocomplete: 'current-password' } as const
+  const shown = section('password-change', T.password, [
+    html`<form method="post" action="${form.action}" class="narrow" novalidate>
+      ${csrfField(form)} ${inputOf(current, problems)} ${newPasswordFields(username, problems, false)}
+      <p class="quiet">${T.passwordEnds}</p>
+      <button class="second" type="submit">${TEXTS.fields.submit}</button>
+    </form>`,
+  ])
+  return { ...shown, script: SHOW_PASSWORD }
+}
+
+/** Where Postern does not have the password. @param forgotten whom to ask */
+export const passwordElsewhere = (forgotten: string | undefined): AccountSection =>
+  section('password-change', T.password, [html`<p>${T.passwordElsewhere} ${forgotten ?? T.askElsewhere}</p>`])
+
+export const browsersSection = (
+  sessions: readonly SessionListed[],
+  form: OwnForm,
+  timeZone: string,
+): AccountSection =>
+  section('sessions', T.sessions, [
+    html`<ul class="cards">
+      ${sessions.map((session) => sessionItem(session, form, formatsIn(timeZone)))}
+    </ul>`,
+    everywhere(sessions, form),
+  ])
+
+export const applicationsSection = (
+  consents: readonly ConsentListed[],
+  form: OwnForm,
+  timeZone: string,
+): AccountSection =>
+  section('consents', T.consents, [
+    consents.length === 0
+      ? html`<p class="quiet">${T.noConsents}</p>`
+      : html`<ul class="cards">
+          ${consents.map((consent) => consentItem(consent, form, formatsIn(timeZone)))}
+        </ul>`,
+  ])
+
+const doneBox = (done: AccountDone): Html => {
+  const isAlert = done === 'expired'
+  return html`<p class="notice ${isAlert ? 'alert' : 'done'}" role="${isAlert ? 'alert' : 'status'}">
+    ${T.done[done]}
+  </p>`
+}
+
+export function accountPage({
+  done,
+  problems,
+  sections,
+  user,
+}: {
   readonly user: string
-  readonly consents: readonly ConsentListed[]
-  readonly sessions: readonly SessionListed[]
   /** The act that has led to this page. */
-  readonly done: Done | undefined
-  /** The zone of the times on the page: an IANA name. */
-  readonly timeZone: string
+  readonly done: AccountDone | undefined
+  readonly problems: readonly FormProblem[]
+  readonly sections: readonly AccountSection[]
 }): Page {
-  const { consents, done, form, sessions, timeZone, user } = facts
-  const formats = formatsIn(timeZone)
+  const script = sections.find((each) => each.script)?.script
   const body = html`<h1>${T.title}</h1>
     <p class="lead">${T.signedIn(user)}</p>
-    ${
-      done &&
-      html`<p
-        class="notice ${done === 'expired' ? 'alert' : 'done'}"
-        role="${done === 'expired' ? 'alert' : 'status'}"
-      >
-        ${T.done[done]}
-      </p>`
-    }
-    <section aria-labelledby="consents">
-      <h2 id="consents">${T.consents}</h2>
-      ${
-        consents.length === 0
-          ? html`<p class="quiet">${T.noConsents}</p>`
-          : html`<ul class="cards">
-              ${consents.map((consent) => consentItem(consent, form, formats))}
-            </ul>`
-      }
-    </section>
-    <section aria-labelledby="sessions">
-      <h2 id="sessions">${T.sessions}</h2>
-      <ul class="cards">
-        ${sessions.map((session) => sessionItem(session, form, formats))}
-      </ul>
-      ${everywhere(sessions, form)}
-    </section>`
-  return { title: T.title, body, wide: true, alone: true }
+    ${done && doneBox(done)} ${problemSummary(TEXTS.fields.problem, problems)}
+    ${sections.map((each) => each.body)} ${script?.element}`
+  const status = problems.length === 0 ? 200 : 422
+  return { title: T.title, body, status, wide: true, alone: true, ...(script && { script: script.source }) }
 }

@@ -11,7 +11,7 @@ import {
 } from '../support/user-agent.ts'
 import type { TestIdentity } from '../support/identity-under-test.ts'
 
-const PATH = '/connect/applications'
+const PATH = '/connect/account'
 const OFFLINE = { scope: 'openid fund.read offline_access target:b/ACME' }
 
 const valuesOf = ({ text }: BrowserAnswer, name: string): string[] =>
@@ -26,13 +26,13 @@ const isLive = async (service: TestIdentity, token: string): Promise<boolean> =>
   }
 }
 
-describe('C6.2.2 connected applications', () => {
+describe('C6.2.2 the account page', () => {
   it('C6.2.2 asks for a login first, and then shows the list', async () => {
     const agent = new UserAgent(openFlow())
     const login = await agent.get(PATH)
     expect(login.text).toContain('Sign in')
     const seen = await agent.logIn(login)
-    expect(seen.text).toContain('Your connected applications')
+    expect(seen.text).toContain('Your account')
     expect(seen.text).toContain('You have not connected any application.')
     expect(seen.text).toContain('This browser')
   })
@@ -103,10 +103,10 @@ describe('C6.2.2 connected applications', () => {
     expect(page.text).toContain('Firefox on Windows')
     const after = await here.submit(page, { end: valuesOf(page, 'end')[1] })
     expect(after.text).toContain('That browser has been signed out.')
-    expect((await elsewhere.get(PATH)).text).toContain('User name')
+    expect((await elsewhere.get(PATH)).text).toContain('<h1>Sign in</h1>')
     const own = await here.submit(after, { end: valuesOf(after, 'end')[0] })
     expect(own.text).toContain('You are signed out')
-    expect((await here.get(PATH)).text).toContain('User name')
+    expect((await here.get(PATH)).text).toContain('<h1>Sign in</h1>')
   })
 
   it('C6.2.2 tells when and from where each login was used last, once a minute at most, in the configured zone', async () => {
@@ -163,7 +163,8 @@ describe('C6.2.2 connected applications', () => {
     expect(String(seen.headers['Set-Cookie'])).toContain('Max-Age=0')
     const left = await service.store.list('session')
     expect(left.map(({ value }) => value['subject'])).toEqual(['sub-greta'])
-    for (const agent of [here!, elsewhere!]) expect((await agent.get(PATH)).text).toContain('User name')
+    for (const agent of [here!, elsewhere!])
+      expect((await agent.get(PATH)).text).toContain('<h1>Sign in</h1>')
   })
 
   it('T6 changes nothing without the page’s token', async () => {
