@@ -200,6 +200,7 @@ describe('C11.5.1 the directory', () => {
         ]),
       ),
       setPassword: { password: PASSWORD },
+      eraseSubject: { reason: 'asked' },
     }
     for (const { method, path, operationId } of recordOperations(Object.values(RECORD_KINDS))) {
       const body = bodies[operationId] ?? (method === 'PATCH' ? {} : undefined)

@@ -162,4 +162,30 @@ describe('T3.17 C11.7.3 a store of this machine that was put back', () => {
     await service.close()
     expect(await degraded(await start())).toEqual([])
   })
+
+  it('C11.7.3 C11.5.8 is not doubted after acts that change nothing in the store: an export, and a link for a password', async () => {
+    const data = await dataFolder()
+    const env = { POSTERN_CONFIG: DEMO, POSTERN_DATA: data }
+    const add = ['user', 'add', 'dora', '--customer', 'acme-books', '--access', 'ACME=Read-only']
+    expect(await runVerb(add, { env, input: 'dora-password-1\n' })).toMatchObject({ code: 0 })
+    const start = () => postern({ config: 'demo.yaml', data })
+    const service = await start()
+    for (const act of ['export', 'link'])
+      expect(await runVerb(['user', act, 'dora', '--admin-url', service.adminUrl], { env })).toMatchObject({
+        code: 0,
+      })
+    await service.close()
+    for (const event of ['user.exported', 'user.link_made'] as const)
+      expect(recordsOf(service, event)).toHaveLength(2)
+    // Both acts are more than a minute younger than what the store has.
+    const store = new DatabaseSync(sqliteFile(data))
+    store.exec(`UPDATE change SET sequence = sequence - ${6 * MINUTE};
+      UPDATE sqlite_sequence SET seq = seq - ${6 * MINUTE}`)
+    store.close()
+    const memory = JSON.parse(readFileSync(join(data, MEMORY), 'utf8')) as Memory
+    writeFileSync(join(data, MEMORY), JSON.stringify({ ...memory, sequence: 0 }))
+    const again = await start()
+    expect(await degraded(again)).toEqual([])
+    expect((await login(again)).status).toBe(200)
+  })
 })

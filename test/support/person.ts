@@ -13,18 +13,21 @@ const unescape = (text: string): string => text.replaceAll('&quot;', '"').replac
 /** A person with a browser that knows cookies and forms, and no more, over real sockets. */
 export class Person {
   readonly #origin: string
+  readonly #headers: Fields
   /** The session: with it, further codes need no page. */
   cookie = ''
 
-  constructor(authUrl: string) {
+  /** @param headers sent with every request: whom a proxy in front names, for example */
+  constructor(authUrl: string, headers: Fields = {}) {
     this.#origin = new URL(authUrl).origin
+    this.#headers = headers
   }
 
   /** Opens an address of the service, or posts a form to it; its redirects to itself are followed. */
   async open(url: string, form?: URLSearchParams): Promise<Shown> {
     const response = await fetch(new URL(url, this.#origin), {
       redirect: 'manual',
-      headers: { cookie: this.cookie },
+      headers: { ...this.#headers, cookie: this.cookie },
       ...(form && { method: 'POST', body: form }),
     })
     this.cookie = response.headers.get('set-cookie')?.split(';')[0] ?? this.cookie

@@ -62,6 +62,8 @@ export const AUDIT_EVENTS = {
   'user.enabled': gives('A user was enabled'),
   'user.removed': takes('A user was removed'),
   'user.password_set': gives('A user got another password'),
+  'user.exported': gives('The data of a person was exported'),
+  'user.erased': takes('The data of a person was erased'),
   'user.link_made': gives('A link was made by which a user sets a password'),
   'business.added': gives('A business was added'),
   'business.changed': either('A business was changed'),

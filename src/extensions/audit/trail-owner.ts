@@ -4,8 +4,9 @@ import { type ServiceAnnouncement, type TrailLock, tryLock } from '../../operate
 import type { GaugeReading } from '../../base/contracts/processes/reports.ts'
 import type { Condition } from '../../base/kernel/health.ts'
 import type { OwnedTrail, OwnedTrailParts } from '../../operate/hooks/kept-trail.ts'
-import { plainFacts } from '../../base/contracts/records/audited-change.ts'
-import type { RecordedErasure, Redacted } from '../../base/contracts/records/audit-query.ts'
+import { type Operator, plainFacts } from '../../base/contracts/records/audited-change.ts'
+import type { ErasedEverywhere, RecordedErasure, Redacted } from '../../base/contracts/records/audit-query.ts'
+import { isShared, type Store } from '../../base/contracts/records/store.ts'
 import type { AuditEntry } from '../../base/contracts/records/audit.ts'
 import { after as systemAfter } from '../../base/kernel/clock.ts'
 import { messageOf } from '../../base/kernel/thrown.ts'
@@ -13,12 +14,14 @@ import { oneAtATime } from '../../base/kernel/in-turn.ts'
 import type { Configuration } from '../../operate/settings/configuration.ts'
 import { AbandonedIntents } from './write/abandoned.ts'
 import { AuditFolderError, prepareAuditFolder } from './write/folder.ts'
-import { RememberedBeginning } from './format/beginning.ts'
+import { beginningKey, placeOfTrail, RememberedBeginning } from './format/beginning.ts'
 import { FORMER_FOLDER, formerFolder, readFormerManifest } from './format/former.ts'
 import { type AuditKeys, openAuditKeys } from './format/keys.ts'
 import { moveFormer } from './write/move-former.ts'
 import { ManifestSigner } from './write/signer.ts'
+import { digestOfSubject, type MeantSubject } from './read/personal.ts'
 import { redactSubject, trailReader } from './read/read-trail.ts'
+import { SharedErasures } from './write/shared-erasures.ts'
 import { Retention } from './write/retention.ts'
 import type { AuditPlan } from './format/schema.ts'
 import { conditionOfTrail, readAbandoned, readSigner, readTrail } from './trail-health.ts'
@@ -121,6 +124,8 @@ class TrailOwner implements OwnedTrail {
   #cancelRetention: (() => void) | undefined
   #cancelTelling: (() => void) | undefined
   #retention: Retention | undefined
+  /** Where several nodes share the store. */
+  #orders: SharedErasures | undefined
   /** One after the other, files of the trail are removed or replaced. */
   readonly #inTurn = oneAtATime()
   #closed = false
@@ -176,8 +181,13 @@ class TrailOwner implements OwnedTrail {
     return conditionOfTrail(this.trail, this)
   }
 
-  compare(...given: Parameters<OwnedTrail['compare']>): Promise<void> {
-    return this.remembered.compare(...given)
+  async compare(store: Store, configuration: Configuration): Promise<void> {
+    await this.remembered.compare(store, configuration)
+    if (!isShared(configuration.store) || this.#closed) return
+    const { recorder, after } = this.#parts
+    const trail = beginningKey(placeOfTrail(configuration, this.#plan.folder))
+    const redact = (digest: string, recorded: RecordedErasure) => this.#redact({ digest }, recorded)
+    this.#orders = new SharedErasures({ store, trail, redact, audit: this.trail, recorder, after })
   }
 
   take(way: RecordedWay): void {
@@ -228,9 +238,24 @@ class TrailOwner implements OwnedTrail {
 
   /** Erases the personal values of a subject (C12.2.3). Rejects as `redactSubject` does. */
   redact(subject: string, recorded: RecordedErasure): Promise<Redacted> {
+    return this.#redact({ subject }, recorded)
+  }
+
+  #redact(meant: MeantSubject, recorded: RecordedErasure): Promise<Redacted> {
     const { folder } = this.#plan
     const roll = (): Promise<void> => this.trail.roll()
-    return this.#inTurn(() => redactSubject({ folder, subject, roll, recorded }))
+    return this.#inTurn(() => redactSubject({ folder, meant, roll, recorded }))
+  }
+
+  /** The order first: after a crash in between this node does it too when it starts. */
+  async redactEverywhere(
+    subject: string,
+    recorded: RecordedErasure,
+    operator: Operator,
+  ): Promise<ErasedEverywhere> {
+    await this.#orders?.give(subject, operator)
+    const redacted = await this.redact(subject, recorded)
+    return { ...redacted, pending: (await this.#orders?.done(digestOfSubject(subject))) ?? [] }
   }
 
   /**
@@ -240,6 +265,7 @@ class TrailOwner implements OwnedTrail {
   async close(): Promise<void> {
     this.#closed = true
     this.remembered.close()
+    this.#orders?.close()
     this.abandoned.close()
     this.#cancelRetention?.()
     this.#cancelTelling?.()

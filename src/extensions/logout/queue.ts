@@ -45,6 +45,10 @@ export class LogoutQueue implements LogoutNotices {
     return [{ kind: LOGOUT_PARTY, key, value, expiresAt, indexes }]
   }
 
+  waiting(subject: string): Promise<number> {
+    return this.#store.countBy(DELIVERY, { subject })
+  }
+
   async send(parts: NoticeParts): Promise<() => Promise<void>> {
     const { LogoutSender } = await import('./sender.ts')
     const sender = new LogoutSender({ ...parts, queue: this, store: this.#store, clock: this.#clock })

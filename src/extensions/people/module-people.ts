@@ -13,7 +13,12 @@ import { mayHold } from '../../identity/directory/records/holdings.ts'
 import type { MarkedNames } from '../../identity/directory/records/marks.ts'
 import { problemsAt } from '../../identity/directory/records/read-records.ts'
 import type { PersonRecord } from '../../identity/directory/records/schema.ts'
-import { type StoredSubject, SUBJECT, timedCache } from '../../identity/directory/records/stored-directory.ts'
+import {
+  formerState,
+  type StoredSubject,
+  SUBJECT,
+  timedCache,
+} from '../../identity/directory/records/stored-directory.ts'
 import type {
   OpenedSource,
   PeopleLayerParts,
@@ -79,14 +84,19 @@ export class ModulePeople implements People {
 
   /**
    * Records that a subject is this user's, so that it is never given to another one: before the first token.
-   * @returns false if it belongs to another user meanwhile
+   * @returns false if it belongs to another user meanwhile, or the data of who had it was erased
    */
   async claim({ subject, username }: User): Promise<boolean> {
     const { storedDirectory, store } = this.#parts
     const owner = await storedDirectory.findSubject(subject)
-    if (owner !== undefined) return !isOfStore(owner)
+    // A record that the cache still has may be gone.
+    if (owner !== undefined) return !isOfStore(owner) && (await formerState(subject, store)) !== 'erased'
     const value: StoredSubject = { username, module: true }
-    if (await store.create(SUBJECT, subject, { value })) return true
+    if (await store.create(SUBJECT, subject, { value })) {
+      if ((await formerState(subject, store)) !== 'erased') return true
+      await store.remove(SUBJECT, subject)
+      return false
+    }
     return !isOfStore((await store.find(SUBJECT, subject))?.value as StoredSubject | undefined)
   }
 

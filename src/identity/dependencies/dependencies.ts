@@ -75,6 +75,8 @@ const holding = <T extends User | Client>(found: T | undefined): T | undefined =
 export interface Holders extends People {
   /** Whom a user name means, also if that user may hold no tokens: for the log (C12), and to count failures. */
   findNamed(username: string): Promise<User | undefined>
+  /** For operators: whom a subject means, also if that user may hold no tokens. */
+  findPerson(subject: string): Promise<User | undefined>
   /** For lists: the name of a client, also if it may hold no tokens. */
   findClientName(id: string): Promise<string | undefined>
 }
@@ -84,6 +86,7 @@ export const holdersOf = (people: People): Holders => ({
   findUserByName: async (username) => holding(await people.findUserByName(username)),
   findUserBySubject: async (subject) => holding(await people.findUserBySubject(subject)),
   findNamed: (username) => people.findUserByName(username),
+  findPerson: (subject) => people.findUserBySubject(subject),
   findClientName: async (id) => (await people.findClient(id))?.name,
 })
 

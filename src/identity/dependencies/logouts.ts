@@ -43,6 +43,8 @@ export interface LogoutNotices {
    * @returns what forgets whom they go to, to be called when it has ended
    */
   endSubject(subject: string | undefined): Promise<() => Promise<void>>
+  /** How many notices of a user's logins still have to arrive. */
+  waiting(subject: string): Promise<number>
   /**
    * Sends what this process has queued, and what others have left.
    * @returns what stops that
@@ -61,5 +63,6 @@ export const NO_NOTICES: LogoutNotices = {
   partiesOf: () => [],
   endSession: nothing,
   endSubject: () => Promise.resolve(nothing),
+  waiting: () => Promise.resolve(0),
   send: () => Promise.resolve(nothing),
 }

@@ -4,6 +4,7 @@ import type { NewRecord } from '../../base/contracts/records/store.ts'
 import type { RevocationCause } from '../../base/contracts/records/tokens.ts'
 import { Fault, toFault } from '../../base/kernel/faults.ts'
 import { emptyAnswer, privateAnswer, tokenAnswer, tokenType } from '../steps/answers.ts'
+import { createOf } from '../directory/records/stored-directory.ts'
 import { noteCall, orUnavailable } from '../dependencies/dependencies.ts'
 import {
   type Arrived,
@@ -75,7 +76,11 @@ async function putInForce(
 ): Promise<void> {
   const begun = [...(refresh?.record ? [refresh.record] : []), ...partiesOf(granted, dependencies)]
   if (granted.take !== undefined) return granted.take(begun)
-  for (const record of begun) await dependencies.store.create(record.kind, record.key, record)
+  const { store } = dependencies
+  for (const record of begun)
+    await (isForUser(granted)
+      ? createOf(granted.user.subject, record, store)
+      : store.create(record.kind, record.key, record))
 }
 
 /** The client, if it gets an id_token and is told of the login's end (C6.3.3a). A family's was stored with its first tokens. */

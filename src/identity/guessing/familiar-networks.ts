@@ -2,9 +2,10 @@ import type { Entry, StoredValue } from '../../base/contracts/records/store.ts'
 import { siteOf } from '../../base/http/head/addresses.ts'
 import type { IdentityDeps } from '../dependencies/dependencies.ts'
 import { DAY_MS } from '../../base/kernel/units.ts'
+import { createOf } from '../directory/records/stored-directory.ts'
 
 /** Kind of record: the networks from which a user has logged in, by subject (C6.3.5). */
-const LOGIN_NETWORKS = 'login_networks'
+export const LOGIN_NETWORKS = 'login_networks'
 
 const MOST = 8
 const KEPT_MS = 90 * DAY_MS
@@ -55,7 +56,7 @@ export function openFamiliarNetworks({
     const value = { networks: [{ hash, at: now }, ...others].slice(0, MOST) }
     const expiresAt = now + KEPT_MS
     return entry === undefined
-      ? store.create(LOGIN_NETWORKS, subject, { value, expiresAt })
+      ? createOf(subject, { kind: LOGIN_NETWORKS, key: subject, value, expiresAt }, store)
       : store.replace(LOGIN_NETWORKS, subject, entry.version, value, expiresAt)
   }
 
@@ -84,8 +85,8 @@ interface Found {
   readonly networks: readonly Network[]
 }
 
-/** If the store is unavailable, nothing is stored. The next login tries again. */
+/** If the store is unavailable, nothing is stored: the next login tries again. Nor if the data of the user was erased. */
 const isDown = (): boolean => true
 
-const networksIn = (value: StoredValue | undefined): readonly Network[] =>
+export const networksIn = (value: StoredValue | undefined): readonly Network[] =>
   value === undefined ? [] : (value['networks'] as readonly Network[])

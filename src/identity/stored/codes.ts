@@ -4,6 +4,7 @@ import type { Entry, NewRecord, Store } from '../../base/contracts/records/store
 import { Fault } from '../../base/kernel/faults.ts'
 import { newOrderedId, newSecret } from '../../base/kernel/ids.ts'
 import type { IdentityDeps } from '../dependencies/dependencies.ts'
+import { createOf } from '../directory/records/stored-directory.ts'
 import type { IdentityConfig } from '../dependencies/schema.ts'
 import { begunAs, RememberedRecords } from './families.ts'
 
@@ -119,7 +120,7 @@ export function openCodes({ store, clock, rules }: Pick<IdentityDeps, 'store' | 
       const family = newOrderedId(clock.now())
       const { client, subject } = record
       const indexes = { family, client, subject, ...(business !== undefined && { business }) }
-      const create = (created: NewRecord): Promise<boolean> => store.create(CODE, created.key, created)
+      const create = (created: NewRecord): Promise<boolean> => createOf(subject, created, store)
       const open = async (write = create): Promise<void> => {
         const key = keyOf(code)
         const value: CodeRecord = { ...record, family, settled: false }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Entry, Store } from '../../base/contracts/records/store.ts'
 import type { RevocationCause, TokenRevoker } from '../../base/contracts/records/tokens.ts'
 import type { IdentityDeps } from '../dependencies/dependencies.ts'
+import { createOf } from '../directory/records/stored-directory.ts'
 import { type GrantedScope, readGrantedTarget } from '../dependencies/scopes.ts'
 import { withdrawCodes } from './codes.ts'
 import { FAMILY, type FamilyRecord } from './families.ts'
@@ -65,7 +66,7 @@ export function openConsents({ store, clock }: Pick<IdentityDeps, 'store' | 'clo
     const value: ConsentRecord = { client, subject, business, scopes, at: clock.now() }
     const indexes = { client, subject, ...(business !== null && { business }) }
     return before === undefined
-      ? store.create(CONSENT, key, { value, indexes })
+      ? createOf(subject, { kind: CONSENT, key, value, indexes }, store)
       : store.replace(CONSENT, key, before.version, value)
   }
 

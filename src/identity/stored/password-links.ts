@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import type { Entry, Store } from '../../base/contracts/records/store.ts'
 import type { Clock } from '../../base/kernel/clock.ts'
 import { newSecret } from '../../base/kernel/ids.ts'
+import { createOf } from '../directory/records/stored-directory.ts'
 
 /**
  * Kind of record: links by which people set their password, by the SHA-256 of the link's code (C6.3.7).
@@ -65,7 +66,10 @@ export const isLinkFor = (
 export function drawPasswordLink(
   { username, subject, password }: LinkedUser,
   lifetime: number,
-  { store, clock }: { readonly store: Pick<Store, 'create' | 'remove' | 'removeBy'>; readonly clock: Clock },
+  {
+    store,
+    clock,
+  }: { readonly store: Pick<Store, 'create' | 'find' | 'remove' | 'removeBy'>; readonly clock: Clock },
 ): DrawnLink {
   const code = newSecret()
   const key = digestOf(code)
@@ -77,7 +81,7 @@ export function drawPasswordLink(
     expiresAt,
     open: async () => {
       await store.removeBy(PASSWORD_LINK, { subject })
-      await store.create(PASSWORD_LINK, key, { value, expiresAt, indexes: { subject } })
+      await createOf(subject, { kind: PASSWORD_LINK, key, value, expiresAt, indexes: { subject } }, store)
     },
     isFor: (user) => isLinkFor(value, user),
     withdraw: () => store.remove(PASSWORD_LINK, key),

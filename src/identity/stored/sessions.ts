@@ -4,6 +4,7 @@ import type { RevocationRules } from '../../state/stores/feed/revocations.ts'
 import { epochSeconds } from '../../base/kernel/clock.ts'
 import { newSecret } from '../../base/kernel/ids.ts'
 import type { IdentityDeps } from '../dependencies/dependencies.ts'
+import { createOf } from '../directory/records/stored-directory.ts'
 import type { LogoutNotices } from '../dependencies/logouts.ts'
 
 /** Kind of record: logins in browsers, by the SHA-256 of the cookie's value. */
@@ -104,7 +105,7 @@ export function openSessions({
         const { subject } = login
         const value: SessionRecord = { ...login, authTime: epochSeconds(clock), lastUsedAt: clock.now() }
         const expiresAt = clock.now() + config.session.lifetime
-        await store.create(SESSION, key, { value, expiresAt, indexes: { subject } })
+        await createOf(subject, { kind: SESSION, key, value, expiresAt, indexes: { subject } }, store)
       }
       return { key, cookie, begin }
     },

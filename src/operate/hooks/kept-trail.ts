@@ -7,7 +7,7 @@ import type { Recorder } from '../../base/contracts/records/recorder.ts'
 import type { Store } from '../../base/contracts/records/store.ts'
 import type { After, Clock } from '../../base/kernel/clock.ts'
 import type { Condition } from '../../base/kernel/health.ts'
-import type { ServiceContext, TrailEraser } from '../operation/context.ts'
+import type { EverywhereEraser, ServiceContext } from '../operation/context.ts'
 import type { Configuration } from '../settings/configuration.ts'
 import type { ServiceAnnouncement, TrailLock } from '../trail/lock.ts'
 import type { TrailMetrics } from '../watch/metrics/metrics.ts'
@@ -23,7 +23,7 @@ export interface KeptTrail {
 }
 
 /** The trail of the process that writes it. */
-export interface OwnedTrail extends KeptTrail, TrailEraser {
+export interface OwnedTrail extends KeptTrail, EverywhereEraser {
   /** Answers the questions of operations (C12.5). */
   readonly queried: NonNullable<ServiceContext['trail']>
   /** Takes the records of a worker process. */

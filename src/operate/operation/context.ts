@@ -1,7 +1,12 @@
 /** The parts of a service that the handlers of operations use. */
 import type { Operator } from '../../base/contracts/records/audited-change.ts'
 import type { Environment } from '../../base/config/validate.ts'
-import type { RecordedErasure, Redacted, TrailReader } from '../../base/contracts/records/audit-query.ts'
+import type {
+  ErasedEverywhere,
+  RecordedErasure,
+  Redacted,
+  TrailReader,
+} from '../../base/contracts/records/audit-query.ts'
 import type { AuditEntry, AuditTrail } from '../../base/contracts/records/audit.ts'
 import type { Recorder } from '../../base/contracts/records/recorder.ts'
 import type { Doubted, Store } from '../../base/contracts/records/store.ts'
@@ -67,6 +72,7 @@ export interface ServiceContext extends OperationContext {
   readonly maintenance: Pick<MaintenanceRecords, 'list' | 'set' | 'end' | 'now'>
   readonly doubts: Pick<StoreDoubts, Doubted | 'accept'>
   readonly trail: (QueriedTrail & Pick<TrailReader, 'verify'>) | undefined
+  readonly trailOwner: EverywhereEraser | undefined
   readonly pool: WorkerPool<Configuration>
   readonly lockouts: Pick<LocalLockouts, 'list' | 'clear'>
   readonly environment: Environment
@@ -111,4 +117,13 @@ export type RestartOutcome =
 export interface TrailEraser {
   /** Rejects as `recorded` does, and with Fault `audit_unavailable` if the segment cannot be ended: nothing is erased then. */
   redact(subject: string, recorded: RecordedErasure): Promise<Redacted>
+}
+
+/** The same of a running service, whose store other nodes may share. */
+export interface EverywhereEraser extends TrailEraser {
+  /**
+   * As `redact`, and by an order in the store every node does it that shares it: also one that runs again later. Rejects also with
+   * Fault `identity_unavailable`.
+   */
+  redactEverywhere(subject: string, recorded: RecordedErasure, operator: Operator): Promise<ErasedEverywhere>
 }

@@ -75,6 +75,8 @@ import {
   withinOf,
   writtenSchema,
 } from './record-schemas.ts'
+import { erasePerson } from './erase-person.ts'
+import { exportPerson } from './export-person.ts'
 import { linkUser } from './password-link.ts'
 import { changeOf, doLatest, doRecorded, type MeantRecord, type RecordAt } from './recorded-step.ts'
 
@@ -392,12 +394,17 @@ const operationsOf = (kind: RecordKind): readonly SharedOperation[] => [
 ]
 
 /** The acts that only some records have. */
-const OWN: Readonly<Partial<Record<NounName, readonly ((kind: RecordKind) => SharedOperation)[]>>> = {
+const OWN: Readonly<Partial<Record<NounName, readonly ((kind: RecordKind) => AdminOperation)[]>>> = {
   client: [rotateSecret],
-  user: [setPassword, linkUser],
+  user: [
+    setPassword,
+    linkUser,
+    (kind) => exportPerson(kind, show(kind)),
+    (kind) => erasePerson(kind, show(kind)),
+  ],
 }
 
-const ownOf = (kind: RecordKind): readonly SharedOperation[] =>
+const ownOf = (kind: RecordKind): readonly AdminOperation[] =>
   (OWN[kind.noun] ?? []).map((make) => make(kind))
 
 /** The operations on the records of these kinds. */

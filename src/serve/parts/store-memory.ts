@@ -24,8 +24,9 @@ const fileOf = (configuration: Configuration): string | undefined =>
     ? planSqlite(configuration.store, configuration.data).path
     : undefined
 
-/** Acts that each append a change to the feed. */
-const APPENDING = /^(?:client|user|business|fund|role)\.|^revocation\.ordered$|^maintenance\.switched$/
+/** Acts that each append a change to the feed. An export and a link for a password append none. */
+const APPENDING =
+  /^(?:client|user|business|fund|role)\.(?!exported$|link_made$)|^revocation\.ordered$|^maintenance\.switched$/
 const EVENTS = (Object.keys(AUDIT_EVENTS) as AuditEvent[]).filter((event) => APPENDING.test(event))
 
 /** By how many milliseconds the record of an act may be younger than the change that the act made. */

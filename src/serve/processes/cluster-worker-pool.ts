@@ -11,6 +11,7 @@ import { performance } from 'node:perf_hooks'
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
 import type { TestTokenAnswer, TestTokenRequest } from '../../base/contracts/people/claimed-callers.ts'
 import type { DescribedCall, Explanation } from '../../base/contracts/calls/explanation.ts'
+import type { FoundPerson } from '../../base/contracts/people/people.ts'
 import type { FeedReading } from '../../base/contracts/records/store.ts'
 import { timerMs, toMachineTime } from '../../base/kernel/clock.ts'
 import { withoutDebugger } from '../../base/kernel/no-debugger.ts'
@@ -177,6 +178,10 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
 
   issueTestToken(request: TestTokenRequest): Promise<TestTokenAnswer> {
     return this.#askAny((worker) => worker.request({ type: 'issueTestToken', request }))
+  }
+
+  findPerson(subject: string): Promise<FoundPerson | undefined> {
+    return this.#askAny((worker) => worker.request({ type: 'findPerson', subject }))
   }
 
   /** Any worker can answer; if it ends, another one is asked. Rejects with WorkerRequestError, or its error. */

@@ -1,6 +1,7 @@
 import type { RateUsage } from '../../base/contracts/calls/admission.ts'
 import type { TestTokenAnswer, TestTokenRequest } from '../../base/contracts/people/claimed-callers.ts'
 import type { DescribedCall, Explanation } from '../../base/contracts/calls/explanation.ts'
+import type { FoundPerson } from '../../base/contracts/people/people.ts'
 import type { AttemptStanding, GuessingKey } from '../../base/contracts/people/lockouts.ts'
 import type { FeedReading } from '../../base/contracts/records/store.ts'
 import type { FaultCode } from '../../base/kernel/faults.ts'
@@ -21,6 +22,7 @@ export type SupervisorMessage<C> =
     }
   | { readonly type: 'explain'; readonly id: number; readonly call: DescribedCall }
   | { readonly type: 'issueTestToken'; readonly id: number; readonly request: TestTokenRequest }
+  | { readonly type: 'findPerson'; readonly id: number; readonly subject: string }
   | { readonly type: 'recall'; readonly id: number; readonly requestId: string }
   | { readonly type: 'pollChanges' }
   /** The supervisor's reading of the change feed; times are those of the machine. */
@@ -51,6 +53,7 @@ export interface RequestResults {
   readonly abort: undefined
   readonly explain: Explanation
   readonly issueTestToken: TestTokenAnswer
+  readonly findPerson: FoundPerson | undefined
   readonly recall: RecalledCall | undefined
   readonly ping: undefined
   readonly followKeys: undefined

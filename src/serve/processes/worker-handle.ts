@@ -34,6 +34,7 @@ const PATIENCE_MS: Readonly<Record<Request<never>['type'], number>> = {
   followKeys: 5_000,
   explain: 5_000,
   issueTestToken: 15_000,
+  findPerson: 15_000,
   recall: 5_000,
   drain: 5_000,
   close: 5_000,

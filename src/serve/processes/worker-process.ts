@@ -71,6 +71,7 @@ class Channel implements WorkerMessages {
 const answersOf = <C>(serving: () => WorkerPool<C>) => ({
   explain: (call: DescribedCall) => serving().explain(call),
   issueTestToken: (request: TestTokenRequest) => serving().issueTestToken(request),
+  findPerson: (subject: string) => serving().findPerson(subject),
   recall: (requestId: string) => serving().recall(requestId),
 })
 
@@ -132,6 +133,7 @@ export function runWorkerProcess<C>(start: StartWorker<C>): void {
     if ('configuration' in message) return work[message.type](message.configuration)
     if (message.type === 'explain') return work.explain(message.call)
     if (message.type === 'issueTestToken') return work.issueTestToken(message.request)
+    if (message.type === 'findPerson') return work.findPerson(message.subject)
     if (message.type === 'recall') return work.recall(message.requestId)
     return work[message.type]()
   }

@@ -4,6 +4,7 @@ import type { RateUsage } from '../../base/contracts/calls/admission.ts'
 import type { TestTokenAnswer, TestTokenRequest } from '../../base/contracts/people/claimed-callers.ts'
 import type { Door } from '../../base/contracts/calls/exchange.ts'
 import type { DescribedCall, Explanation } from '../../base/contracts/calls/explanation.ts'
+import type { FoundPerson } from '../../base/contracts/people/people.ts'
 import type { Recorder } from '../../base/contracts/records/recorder.ts'
 import type { FeedReading, Store, View } from '../../base/contracts/records/store.ts'
 import { CLIENT } from '../../identity/directory/records/stored-directory.ts'
@@ -143,6 +144,11 @@ export class ServingWorker implements WorkerPool<Configuration> {
 
   issueTestToken(order: TestTokenRequest): Promise<TestTokenAnswer> {
     return issueTestToken(order, this.#current.service, this.dependencies.state)
+  }
+
+  async findPerson(subject: string): Promise<FoundPerson | undefined> {
+    const user = await this.#current.service.identity?.dependencies.people.findPerson(subject)
+    return user && { username: user.username, claims: user.claims }
   }
 
   async recall(requestId: string): Promise<RecalledCall | undefined> {

@@ -55,6 +55,10 @@ export class MeasuredStore implements Store {
     return this.#store.patience
   }
 
+  get forget(): Store['forget'] {
+    return this.#store.forget
+  }
+
   get trouble(): string | undefined {
     return this.#store.trouble
   }

@@ -50,6 +50,8 @@ const RAISED: Readonly<Record<AuditEvent, string>> = {
   'user.removed': COMMANDS,
   'user.password_set': COMMANDS,
   'user.link_made': COMMANDS,
+  'user.exported': 'test/operate/personal-data.wire.test.ts',
+  'user.erased': 'test/operate/personal-data.wire.test.ts',
   'business.added': COMMANDS,
   'business.changed': COMMANDS,
   'business.disabled': COMMANDS,

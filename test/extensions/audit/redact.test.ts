@@ -2,6 +2,7 @@ import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import {
+  digestOfSubject,
   eraseSubjectValues,
   findSubjectValues,
   segmentsOf,
@@ -32,7 +33,7 @@ describe('C12.2.3 redaction', () => {
     const folder = await dataFolder()
     await recorded(folder)
     const later = await record({ folder })
-    const found = findSubjectValues(segmentsOf(folder), 'ann')
+    const found = findSubjectValues(segmentsOf(folder), { subject: 'ann' })
     expect(found).toMatchObject([{ values: 4 }])
     const actor = { kind: 'operator' } as const
     await later.trail.require({ event: 'audit.redacted', outcome: 'success', actor, on: { subject: 'ann' } })
@@ -43,10 +44,48 @@ describe('C12.2.3 redaction', () => {
     expect(verifyTrail({ folder })).toMatchObject({ whole: true, erased: 4, findings: [] })
   })
 
+  it('C12.2.3 finds the same by the digest of a subject, which the records themselves name', async () => {
+    const folder = await dataFolder()
+    await recorded(folder)
+    const later = await record({ folder })
+    for (const subject of ['ann', 'annie']) await later.change(subject)
+    await later.close()
+    const segments = segmentsOf(folder)
+    const found = findSubjectValues(segments, { digest: digestOfSubject('ann') })
+    expect(found.map(({ subject, values }) => [subject, values])).toEqual([
+      ['ann', 4],
+      ['ann', 2],
+    ])
+    expect(found).toEqual(findSubjectValues(segments, { subject: 'ann' }))
+    for (const other of ['an', 'ANN', 'ann ']) {
+      expect(findSubjectValues(segments, { digest: digestOfSubject(other) })).toEqual([])
+      expect(findSubjectValues(segments, { subject: other })).toEqual([])
+    }
+    await eraseSubjectValues(found)
+    expect(findSubjectValues(segments, { digest: digestOfSubject('ann') })).toEqual([])
+    expect(valuesOf(folder)).toContain('membér of annie')
+  })
+
+  it('C12.2.3 finds by digest an object of a record too, and subjects with characters that JSON escapes', async () => {
+    const folder = await dataFolder()
+    const recording = await record({ folder })
+    const subject = 'ä "quoted" \\ 🗝️'
+    await recording.change(subject)
+    await recording.trail.require({
+      ...{ event: 'user.added', outcome: 'success', actor: { kind: 'operator', operator: 'boss' } },
+      on: { kind: 'user', subject },
+      personal: { 'on.id': 'dora' },
+    })
+    await recording.close()
+    const found = findSubjectValues(segmentsOf(folder), { digest: digestOfSubject(subject) })
+    expect(found).toMatchObject([{ subject, values: 3 }])
+    expect(found).toEqual(findSubjectValues(segmentsOf(folder), { subject }))
+  })
+
   it('C12.2.3 an erasure that nobody recorded, or a value that was changed, is found', async () => {
     const folder = await dataFolder()
     await recorded(folder)
-    await eraseSubjectValues(findSubjectValues(segmentsOf(folder), 'ann'))
+    await eraseSubjectValues(findSubjectValues(segmentsOf(folder), { subject: 'ann' }))
     expect(verifyTrail({ folder }).findings).toMatchObject([
       { line: 2, what: expect.stringMatching(/erased without a record of it: 4/) },
     ])

@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { SUBJECT } from '../../../src/identity/directory/records/stored-directory.ts'
+import {
+  closeSubject,
+  freeSubject,
+  FORMER_SUBJECT,
+  formerKey,
+  SUBJECT,
+} from '../../../src/identity/directory/records/stored-directory.ts'
 import { makeModulePeople } from './made-people.ts'
 
 const dora = (more: object = {}) => ({ subject: 'subject-of-dora', username: 'dora', ...more })
@@ -40,6 +46,47 @@ describe('C5.7 a subject is given once', () => {
     const found = await people.findUserByName('dora')
     await store.create(SUBJECT, 'subject-of-dora', { value: { username: 'ann' } })
     expect(await verify('x', found)).toBe(false)
+  })
+})
+
+describe('C11.5.8 whoever has the subject of a person whose data was erased', () => {
+  it('C11.5.8 does not log in, and the store does not keep that it is theirs', async () => {
+    const { people, verify, store } = await over(() => dora())
+    const found = await people.findUserByName('dora')
+    await closeSubject('subject-of-dora', store)
+    expect(await verify('x', found)).toBe(false)
+    expect(await store.find(SUBJECT, 'subject-of-dora')).toBeUndefined()
+  })
+
+  it('C11.5.8 does not log in either where this process still remembers that it was theirs', async () => {
+    const { people, verify, store } = await over(() => dora())
+    // The second login finds what the first one has stored, and keeps it for a while.
+    for (let times = 0; times < 2; times++)
+      expect(await verify('x', await people.findUserByName('dora'))).toBe(true)
+    await closeSubject('subject-of-dora', store)
+    await freeSubject('subject-of-dora', store)
+    expect(await verify('x', await people.findUserByName('dora'))).toBe(false)
+    expect(await store.find(SUBJECT, 'subject-of-dora')).toBeUndefined()
+  })
+
+  it('C11.5.8 does not log in if the erasure begins while their subject is stored', async () => {
+    const { people, verify, store } = await over(() => dora())
+    const found = await people.findUserByName('dora')
+    const create = store.create.bind(store)
+    store.create = async (kind, key, entry) => {
+      const created = await create(kind, key, entry)
+      if (kind === SUBJECT) await closeSubject('subject-of-dora', store)
+      return created
+    }
+    expect(await verify('x', found)).toBe(false)
+    expect(await store.find(SUBJECT, 'subject-of-dora')).toBeUndefined()
+  })
+
+  it('C11.5.8 one whose user was only removed may log in', async () => {
+    const { people, verify, store } = await over(() => dora())
+    await freeSubject('subject-of-dora', store)
+    expect(await store.find(FORMER_SUBJECT, formerKey('subject-of-dora'))).toBeDefined()
+    expect(await verify('x', await people.findUserByName('dora'))).toBe(true)
   })
 })
 

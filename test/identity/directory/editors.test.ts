@@ -7,10 +7,12 @@ import { Hasher, verifySecret } from '../../../src/identity/directory/hashing/ha
 import { StoredPeople } from '../../../src/identity/directory/records/people.ts'
 import { CORE_FORM } from '../../../src/identity/directory/records/schema.ts'
 import {
+  closeSubject,
   Roles,
   StoredDirectory,
   SUBJECT,
   unknownMembers,
+  USER,
 } from '../../../src/identity/directory/records/stored-directory.ts'
 import { DirectoryRefusal } from '../../../src/identity/directory/editors/editing.ts'
 import { ChangeFeed } from '../../../src/state/stores/feed/change-feed.ts'
@@ -308,6 +310,23 @@ describe('users of the store', () => {
     expect(found).toMatchObject({ subject, customers: ['fixed'] })
     expect(await new Hasher().verify(PASSWORD, found?.passwordHash)).toBe(true)
     expect(await people.findUserBySubject(subject)).toEqual(found)
+  })
+
+  it('C11.5.8 never get the subject of a person whose data was erased, nor if the erasure begins while they are added', async () => {
+    const { users, store } = await opened()
+    const dora = { ...ann, username: 'dora', subject: 's-dora', password: PASSWORD }
+    const refused = [expect.stringContaining('whose data was erased')]
+    const create = store.create.bind(store)
+    store.create = async (kind, key, entry) => {
+      if (kind === USER) await closeSubject('s-dora', store)
+      return create(kind, key, entry)
+    }
+    expect(await problems(users.add(dora))).toEqual(refused)
+    store.create = create
+    expect(await problems(users.add({ ...dora, username: 'eve' }))).toEqual(refused)
+    expect([await store.list(USER), await store.list(SUBJECT)]).toEqual([[], []])
+    await users.add({ ...dora, subject: 's-another' })
+    expect(await store.find(USER, 'dora')).toBeDefined()
   })
 
   it('may be those of a client of the store', async () => {

@@ -3,6 +3,11 @@ import type { Change, Entry, Subscriber } from '../../../src/base/contracts/reco
 import { LayeredPeople, StoredPeople } from '../../../src/identity/directory/records/people.ts'
 import {
   CLIENT,
+  closeSubject,
+  FORMER_SUBJECT,
+  formerState,
+  freeSubject,
+  isOfPerson,
   Roles,
   StoredDirectory,
   SUBJECT,
@@ -172,5 +177,49 @@ describe('people of the configuration above those of the store', () => {
     store.find = () => Promise.reject(new Fault('identity_unavailable', { detail: 'frozen' }))
     expect((await people.findUserByName('alice'))?.subject).toBe('s-configured')
     await expect(people.findUserByName('bob')).rejects.toThrow(Fault)
+  })
+})
+
+describe('C11.5.8 the state of a subject', () => {
+  const of = async (store: MemoryStore) => [
+    await formerState('s-alice', store),
+    await isOfPerson('s-alice', store),
+  ]
+
+  it('C11.5.8 is free when its user is removed, and closed for good when their data is erased', async () => {
+    const { store } = await opened()
+    expect(await of(store)).toEqual([undefined, false])
+    await freeSubject('s-alice', store)
+    expect(await of(store)).toEqual(['free', true])
+    await closeSubject('s-alice', store)
+    expect(await of(store)).toEqual(['erased', true])
+    await freeSubject('s-alice', store)
+    await closeSubject('s-alice', store)
+    expect(await of(store)).toEqual(['erased', true])
+    expect(await formerState('s-bob', store)).toBeUndefined()
+  })
+
+  it('C11.5.8 is closed before its user is removed, and the store does not tell whose it was', async () => {
+    const { store } = await opened()
+    await store.create(SUBJECT, 's-alice', { value: { username: 'alice' } })
+    await closeSubject('s-alice', store)
+    expect(await of(store)).toEqual(['erased', true])
+    await freeSubject('s-alice', store)
+    expect(await store.find(SUBJECT, 's-alice')).toBeUndefined()
+    const closed = await store.list(FORMER_SUBJECT)
+    expect(closed).toMatchObject([{ value: { erased: true } }])
+    expect(JSON.stringify(closed)).not.toContain('alice')
+  })
+
+  it('C11.5.8 is closed though another process frees it at the same time', async () => {
+    const { store } = await opened()
+    const create = store.create.bind(store)
+    store.create = async (...what) => {
+      store.create = create
+      await freeSubject('s-alice', store)
+      return create(...what)
+    }
+    await closeSubject('s-alice', store)
+    expect(await formerState('s-alice', store)).toBe('erased')
   })
 })

@@ -1,5 +1,5 @@
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readFileSync, watch, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { StoredValue } from '../../../src/base/contracts/records/store.ts'
@@ -7,14 +7,18 @@ import { systemClock } from '../../../src/base/kernel/clock.ts'
 import { SqliteStore } from '../../../src/state/stores/sqlite/sqlite.ts'
 import { markerOf } from '../../../src/state/stores/sqlite/store-files.ts'
 import { dataFolder } from '../../support/data-folder.ts'
+import { eventually } from '../../support/eventually.ts'
 import { settled } from '../../support/settled.ts'
 
-async function opened(): Promise<SqliteStore> {
-  const path = join(await dataFolder(), 'postern.sqlite')
+async function openedAt() {
+  // A folder's name may have a quote, which ends a text in SQL.
+  const path = join(await dataFolder(), "an operator's", 'postern.sqlite')
   const store = await SqliteStore.open({ path, synchronous: 'normal', maxSize: undefined }, systemClock)
   onTestFinished(() => store.close())
-  return store
+  return { path, store }
 }
+
+const opened = async (): Promise<SqliteStore> => (await openedAt()).store
 
 /** A reading is held up only when the test says so. */
 function timersByHand(): { readonly holdUp: () => void } {
@@ -119,6 +123,19 @@ describe('the SQLite store', () => {
       timeout: 30_000,
     })
     expect(found.key).toBe('k')
+  })
+
+  it('C11.5.8: it is rewritten in its own folder, where no other one can be written', async () => {
+    const { path, store } = await openedAt()
+    // SQLite keeps a small temporary file in memory.
+    const value = { text: 'x'.repeat(10_000) }
+    await Promise.all(Array.from({ length: 800 }, (_, n) => store.create('code', `${n}`, { value })))
+    const names = new Set<string | null>()
+    const watcher = watch(dirname(path), (_event, name) => void names.add(name))
+    onTestFinished(() => watcher.close())
+    expect(await store.forget()).toBe(true)
+    await eventually(() => expect([...names].join(' ')).toContain('etilqs_'))
+    expect((await store.find('code', '799'))?.value).toEqual(value)
   })
 
   it('gives each process that opens a new store at the same time the same schema', async () => {

@@ -90,6 +90,9 @@ export interface User {
   readonly claims: PersonClaims
 }
 
+/** The facts about a person that the directory tells, wherever it has them. */
+export type FoundPerson = Pick<User, 'username' | 'claims'>
+
 /** The methods with a secret. */
 export const SECRET_AUTH_METHODS = ['client_secret_basic', 'client_secret_post'] as const
 /** How a client authenticates at the token endpoint (RFC 7591 §2): by a secret, `none`, or by a method that an extension adds. */

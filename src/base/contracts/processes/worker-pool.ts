@@ -4,6 +4,7 @@ import { opaque } from '../../config/schema.ts'
 import type { RateUsage } from '../calls/admission.ts'
 import type { TestTokenAnswer, TestTokenRequest } from '../people/claimed-callers.ts'
 import type { DescribedCall, Explanation } from '../calls/explanation.ts'
+import type { FoundPerson } from '../people/people.ts'
 import type { AttemptLimiter } from '../people/lockouts.ts'
 import type { FeedReading } from '../records/store.ts'
 import type { Condition } from '../../kernel/health.ts'
@@ -87,6 +88,8 @@ export interface WorkerPool<C> extends AsyncDisposable {
   explain(call: DescribedCall): Promise<Explanation>
   /** Issues a test token, and does not record it (C11.5.7). */
   issueTestToken(request: TestTokenRequest): Promise<TestTokenAnswer>
+  /** By the subject, in the configuration in force: also people that live elsewhere. Rejects with their Fault. */
+  findPerson(subject: string): Promise<FoundPerson | undefined>
   /** A call that a serving process keeps (C14.4), and what would be decided about it now. Undefined if none keeps it. */
   recall(requestId: string): Promise<RecalledCall | undefined>
   /** Every process takes the keys and the secret of their place into use. Rejects if one that may serve has not. */

@@ -125,8 +125,18 @@ export interface Redacted {
   readonly files: number
 }
 
-/** Makes an erasure durable in the trail, then does it. */
-export type RecordedErasure = (found: Redacted, erase: () => Promise<void>) => Promise<void>
+/** Makes an erasure durable in the trail, then does it. `subject`: whose values were found; undefined if there are none. */
+export type RecordedErasure = (
+  found: Redacted,
+  erase: () => Promise<void>,
+  subject: string | undefined,
+) => Promise<void>
+
+/** The erasure of a subject's personal values in the trails of all nodes that share a store. */
+export interface ErasedEverywhere extends Redacted {
+  /** The nodes that still have to: host and address. */
+  readonly pending: readonly string[]
+}
 
 /** Reads the trail of a service, in a thread. */
 export interface TrailReader {

@@ -191,6 +191,11 @@ export interface Store {
   release(lease: string): Promise<void>
   /** Removes at most `limit` expired records and changes. Resolves with their number; 0 if none is left. */
   purge(limit: number): Promise<number>
+  /**
+   * Leaves nothing in the store's files of what was removed or replaced. Resolves with false while another process reads them: to be
+   * tried again. Absent where the files are another program's.
+   */
+  readonly forget?: (() => Promise<boolean>) | undefined
   /** A lasting problem that an operator must solve, as text for the log: a missing or a damaged file. */
   readonly trouble?: string | undefined
   /** Why it takes no writes though it can be read, in words without an address: its disk is full, for example. */

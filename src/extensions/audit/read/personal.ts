@@ -1,5 +1,6 @@
 /** Personal values (C12.2.3): a `.personal.jsonl` file has them in the order of the records, which hold their hashes. */
 import { Buffer } from 'node:buffer'
+import { hash } from 'node:crypto'
 import { open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { personalHash } from '../format/record.ts'
@@ -219,8 +220,14 @@ export function checkPersonalValues(hashes: PersonalHashes, lines: readonly Pers
   return { problems, missing: missing.size }
 }
 
+/** Whose values are meant: a subject, or the one of which only the SHA-256 is known. */
+export type MeantSubject = { readonly subject: string } | { readonly digest: string }
+
+export const digestOfSubject = (subject: string): string => hash('sha256', subject, 'base64url')
+
 /** The values of a subject in one file. */
 export interface SubjectValues {
+  readonly subject: string
   /** The `.personal.jsonl` file next to a segment. */
   readonly path: string
   /** The `seq` of the records. */
@@ -232,29 +239,50 @@ export interface SubjectValues {
 export const segmentsOf = (folder: string): readonly Segment[] => new Segments([folder]).all()
 
 /** Finds what is to be erased in these segments: the values of all records whose actor or object is the subject. */
-export function findSubjectValues(segments: readonly Segment[], subject: string): readonly SubjectValues[] {
+export function findSubjectValues(
+  segments: readonly Segment[],
+  meant: MeantSubject,
+): readonly SubjectValues[] {
+  const isMeant = isMeantBy(meant)
   return segments
-    .map(({ path, personalPath }) => valuesIn(personalPath, seqsOf(path, subject)))
+    .map(({ path, personalPath }) => valuesIn(personalPath, recordsOf(path, meant, isMeant)))
     .filter(({ values }) => values > 0)
 }
 
-function seqsOf(path: string, subject: string): ReadonlySet<number> {
-  const needle = Buffer.from(JSON.stringify(subject))
+/** A trail names few people often, so each is hashed once. */
+function isMeantBy(meant: MeantSubject): (subject: string) => boolean {
+  if ('subject' in meant) return (subject) => subject === meant.subject
+  const known = new Map<string, boolean>()
+  return (subject) => {
+    const isMeant = known.get(subject) ?? digestOfSubject(subject) === meant.digest
+    known.set(subject, isMeant)
+    return isMeant
+  }
+}
+
+type RecordsOf = Pick<SubjectValues, 'subject' | 'seqs'>
+
+function recordsOf(path: string, meant: MeantSubject, isMeant: ReturnType<typeof isMeantBy>): RecordsOf {
+  const needle = Buffer.from('subject' in meant ? JSON.stringify(meant.subject) : MEMBER)
   const seqs = new Set<number>()
+  let subject = ''
   const visit: LineVisitor = (bytes, start, end) => {
     const text = bytes.toString('latin1', start, end)
     const record = readRecordLine(text)
-    if (record !== undefined && hashesIn(text) !== undefined && subjectsOf(text).all.includes(subject))
-      seqs.add(record.seq)
+    if (record === undefined || hashesIn(text) === undefined) return
+    const found = subjectsOf(text).all.find(isMeant)
+    if (found === undefined) return
+    subject = found
+    seqs.add(record.seq)
   }
   readLines(path, visit, { needle })
-  return seqs
+  return { subject, seqs }
 }
 
-function valuesIn(path: string, seqs: ReadonlySet<number>): SubjectValues {
+function valuesIn(path: string, { subject, seqs }: RecordsOf): SubjectValues {
   let values = 0
   if (seqs.size > 0) eachValue(path, (_line, seq) => (values += seqs.has(seq) ? 1 : 0))
-  return { path, seqs, values }
+  return { path, subject, seqs, values }
 }
 
 function eachValue(path: string, visit: (line: string, seq: number) => void): void {

@@ -15,7 +15,7 @@ import { messageOf } from '../../../base/kernel/thrown.ts'
 import type { RememberedTrails } from '../format/beginning.ts'
 import type { AuditPlan } from '../format/schema.ts'
 import type { OpenEnd } from './left-open.ts'
-import { segmentsOf, type SubjectValues } from './personal.ts'
+import { type MeantSubject, segmentsOf, type SubjectValues } from './personal.ts'
 import type { ReadingMessage, ReadingRequest } from './reading-thread.ts'
 import type { TrailVerification, VerifyRequest } from './verify.ts'
 
@@ -107,7 +107,7 @@ class ReadingThread<Step, Done = never> {
 
 interface RedactionParts {
   readonly folder: string
-  readonly subject: string
+  readonly meant: MeantSubject
   /** Ends the segment that is being written. Rejects if that cannot be done. */
   readonly roll: () => Promise<void>
   /** Makes the erasure durable in the trail, then does it. */
@@ -120,15 +120,16 @@ interface RedactionParts {
  * with a part erased.
  */
 export async function redactSubject(parts: RedactionParts): Promise<Redacted> {
-  const { folder, subject, roll, recorded } = parts
+  const { folder, meant, roll, recorded } = parts
   // Listed before the roll: whatever is written to these segments is behind us then.
   const segments = segmentsOf(folder)
   await roll()
-  const found = await inThread({ find: { segments, subject } })
+  const found = await inThread({ find: { segments, meant } })
   const redacted = { values: found.reduce((sum, { values }) => sum + values, 0), files: found.length }
-  await recorded(redacted, async () => {
+  const erase = async (): Promise<void> => {
     await inThread({ erase: found })
-  })
+  }
+  await recorded(redacted, erase, found[0]?.subject)
   return redacted
 }
 

@@ -2,7 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import type { ScanRequest } from '../../../base/contracts/records/audit-query.ts'
 import { leftOpen, type OpenEnd } from './left-open.ts'
-import { eraseSubjectValues, findSubjectValues, type SubjectValues } from './personal.ts'
+import { eraseSubjectValues, findSubjectValues, type MeantSubject, type SubjectValues } from './personal.ts'
 import { scan } from './scan.ts'
 import type { Segment } from '../format/segments.ts'
 import { type VerifyRequest, verifyTrail } from './verify.ts'
@@ -11,7 +11,7 @@ export type ReadingRequest =
   | { readonly query: ScanRequest }
   | { readonly verify: VerifyRequest }
   | { readonly leftOpen: OpenEnd }
-  | { readonly find: { readonly segments: readonly Segment[]; readonly subject: string } }
+  | { readonly find: { readonly segments: readonly Segment[]; readonly meant: MeantSubject } }
   | { readonly erase: readonly SubjectValues[] }
 
 /** The thread does the next step when it is sent any message. An error that it throws ends it. */
@@ -23,7 +23,7 @@ function* stepsOf(request: ReadingRequest): Generator {
   if ('query' in request) yield* scan(request.query, progress)
   else if ('verify' in request) yield verifyTrail(request.verify, progress)
   else if ('leftOpen' in request) yield leftOpen(request.leftOpen)
-  else if ('find' in request) yield findSubjectValues(request.find.segments, request.find.subject)
+  else if ('find' in request) yield findSubjectValues(request.find.segments, request.find.meant)
   else yield eraseSubjectValues(request.erase)
 }
 

@@ -8,6 +8,7 @@ import { type UserRecord, userRecordSchema } from '../records/schema.ts'
 import {
   CLIENT,
   everyRecord,
+  formerState,
   freeSubject,
   readStoredClient,
   readStoredUser,
@@ -22,6 +23,11 @@ import { only, type RecordKind } from './record-kind.ts'
 
 const subjectTaken = (subject: string): DirectoryRefusal =>
   new DirectoryRefusal(`Subject "${subject}" belongs to another user.`)
+
+const subjectErased = (subject: string): DirectoryRefusal =>
+  new DirectoryRefusal(
+    `Subject "${subject}" was that of a person whose data was erased, and is never given again.`,
+  )
 
 /** Users of the store, by name. A subject has a record of its own, so that it is given only once. */
 export const USER_RECORDS: RecordKind<UserRecord, UserRecord> = {
@@ -92,6 +98,7 @@ export const USER_RECORDS: RecordKind<UserRecord, UserRecord> = {
     if (taken !== undefined) throw new DirectoryRefusal(taken)
     const owner = await store.find(SUBJECT, subject)
     if (owner !== undefined && owner.value['username'] !== username) throw subjectTaken(subject)
+    if ((await formerState(subject, store)) === 'erased') throw subjectErased(subject)
   },
   // The subject first: two users never get the same one. After a crash in between `user add` can be repeated.
   create: async ({ subject, username }, entry, { store }) => {
@@ -100,7 +107,13 @@ export const USER_RECORDS: RecordKind<UserRecord, UserRecord> = {
       const other = await store.find(SUBJECT, subject)
       if (other?.value['username'] !== username) throw subjectTaken(subject)
     }
-    if (await store.create(USER, username, entry)) return true
+    if (await store.create(USER, username, entry)) {
+      if ((await formerState(subject, store)) !== 'erased') return true
+      // It was erased since it was looked at: what an erasure has not met is not left behind it.
+      await store.remove(USER, username)
+      await store.remove(SUBJECT, subject)
+      throw subjectErased(subject)
+    }
     const other = await store.find(USER, username)
     if (other && readStoredUser(other.value).record.subject !== subject) await store.remove(SUBJECT, subject)
     return false

@@ -29,7 +29,7 @@ export interface PeopleLayerParts {
   readonly roles: Pick<Roles, 'of'>
   readonly places: Pick<Places, 'findBusinesses'>
   readonly storedDirectory: Pick<StoredDirectory, 'findSubject'>
-  readonly store: Pick<Store, 'create' | 'find'>
+  readonly store: Pick<Store, 'create' | 'find' | 'remove'>
   readonly marks: Pick<DisabledMarks, 'current'>
   readonly tokenRevoker: TokenRevoker
   readonly recorder: Pick<Recorder, 'note'>

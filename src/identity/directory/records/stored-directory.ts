@@ -6,14 +6,24 @@
  * `directory_user`, by user name: a StoredUser.
  * `directory_subject`, by subject: a StoredSubject. Written first and never changed, because a subject is given only once:
  * to a user of the store, to one whom code of the operator's has found, or to a machine, whose id it is (C6.1.5a).
- * `former_subject`, by the SHA-256 of a subject whose user was removed: empty. No machine gets it.
+ * `former_subject`, by the SHA-256 of a subject whose user was removed: a FormerSubject. No machine gets it, and nobody at all
+ * where the user's data was erased.
  */
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { viewOf } from '../../../base/config/schema.ts'
 import type { Access } from '../../../base/contracts/people/people.ts'
-import type { Change, Entry, Feed, Store, StoredValue } from '../../../base/contracts/records/store.ts'
+import {
+  type Change,
+  changeRecord,
+  type Entry,
+  type Feed,
+  type NewRecord,
+  type Store,
+  type StoredValue,
+} from '../../../base/contracts/records/store.ts'
 import type { Clock } from '../../../base/kernel/clock.ts'
+import { Fault } from '../../../base/kernel/faults.ts'
 import { unmetDemands, withoutSecretPost } from './client-rules.ts'
 import { defaultsOf } from './read-records.ts'
 import {
@@ -32,7 +42,7 @@ import {
 export const CLIENT = 'directory_client'
 export const USER = 'directory_user'
 export const SUBJECT = 'directory_subject'
-const FORMER_SUBJECT = 'former_subject'
+export const FORMER_SUBJECT = 'former_subject'
 
 /** Topic of the change feed: `{client}`, `{user}`, `{business}`, `{fund}` or `{role}` with the record's key. */
 export const DIRECTORY_TOPIC = 'directory'
@@ -65,7 +75,13 @@ export type StoredSubject = {
   readonly machine?: true
 }
 
-const formerKey = (subject: string): string => hash('sha256', subject, 'base64url')
+/** A type alias, because an interface is not assignable to StoredValue. */
+type FormerSubject = {
+  /** Its data was erased: the subject is never given again. */
+  readonly erased?: true
+}
+
+export const formerKey = (subject: string): string => hash('sha256', subject, 'base64url')
 
 /** Frees the subject of a user who was removed, for another user. Rejects with Fault `identity_unavailable`. */
 export async function freeSubject(subject: string, store: Pick<Store, 'create' | 'remove'>): Promise<void> {
@@ -73,11 +89,53 @@ export async function freeSubject(subject: string, store: Pick<Store, 'create' |
   await store.remove(SUBJECT, subject)
 }
 
+/** From now on nobody gets the subject: its data is being erased. Rejects with Fault `identity_unavailable`. */
+export async function closeSubject(
+  subject: string,
+  store: Pick<Store, 'find' | 'create' | 'replace'>,
+): Promise<void> {
+  const closed: FormerSubject = { erased: true }
+  await changeRecord(store, FORMER_SUBJECT, formerKey(subject), (former) =>
+    isErased(former) ? undefined : closed,
+  )
+}
+
+export const isErased = (former: StoredValue | undefined): boolean =>
+  (former as FormerSubject | undefined)?.erased === true
+
+/** The state of a subject whose user was removed; undefined if none was. Rejects with Fault `identity_unavailable`. */
+export async function formerState(
+  subject: string,
+  store: Pick<Store, 'find'>,
+): Promise<'free' | 'erased' | undefined> {
+  const former = await store.find(FORMER_SUBJECT, formerKey(subject))
+  if (former === undefined) return undefined
+  return isErased(former.value) ? 'erased' : 'free'
+}
+
+/**
+ * Stores a record of a person. The record is looked at after it is written, and an erasure closes the subject before it removes
+ * records: so nothing stays of a call that was under way, on any node.
+ *
+ * @returns false if there is a record of this key. Rejects with Fault `invalid_grant` if the data of the person was erased, and
+ *   with `identity_unavailable`
+ */
+export async function createOf(
+  subject: string,
+  { kind, key, ...entry }: NewRecord,
+  store: Pick<Store, 'create' | 'find' | 'remove'>,
+): Promise<boolean> {
+  if (!(await store.create(kind, key, entry))) return false
+  if ((await formerState(subject, store)) !== 'erased') return true
+  await store.remove(kind, key)
+  throw new Fault('invalid_grant', { detail: 'the data of the user was erased since the call began' })
+}
+
 /** Whether a subject is a person's, or was one's. Rejects with Fault `identity_unavailable`. */
 export async function isOfPerson(subject: string, store: Pick<Store, 'find'>): Promise<boolean> {
   const owner = (await store.find(SUBJECT, subject))?.value as StoredSubject | undefined
   if (owner !== undefined) return owner.machine !== true
-  return (await store.find(FORMER_SUBJECT, formerKey(subject))) !== undefined
+  return (await formerState(subject, store)) !== undefined
 }
 
 const CLIENT_DEFAULTS = defaultsOf(clientRecordSchema)

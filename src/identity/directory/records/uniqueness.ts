@@ -16,6 +16,9 @@ import {
   CLIENT,
   everyRecord,
   findAll,
+  FORMER_SUBJECT,
+  formerKey,
+  isErased,
   isOfPerson,
   readStoredClient,
   readStoredUser,
@@ -71,6 +74,22 @@ async function reportSubjects(
   }
 }
 
+/** The subject of a person whose data was erased is never given again. */
+async function reportErased(
+  { usersBySubject }: Directory,
+  store: StoredIdentities,
+  problems: Problems,
+): Promise<void> {
+  const users = new Map([...usersBySubject].map(([subject, { username }]) => [formerKey(subject), username]))
+  for await (const { key, value } of recordsUnder(store, FORMER_SUBJECT, users))
+    if (isErased(value))
+      problems.error(
+        ['directory', 'users', users.get(key) ?? '', 'subject'],
+        'was that of a person whose data was erased',
+        'a subject is never given to another person; use a new one',
+      )
+}
+
 /** A `user add` that died half way leaves a subject without an owner. */
 async function isOwned(subject: string, username: string, store: StoredIdentities): Promise<boolean> {
   const user = await store.find(USER, username)
@@ -122,6 +141,7 @@ export async function reportTakenIds(
   problems: Problems,
 ): Promise<void> {
   await reportSubjects(configured, store, problems)
+  await reportErased(configured, store, problems)
   await reportClients(configured, store, problems)
   await reportMachines(configured, store, problems)
 }

@@ -49,6 +49,8 @@ function configure(db: DatabaseSync, { path, synchronous, maxSize }: SqlitePlan)
   db.exec('PRAGMA journal_mode = WAL')
   db.exec(`PRAGMA synchronous = ${synchronous}`)
   db.exec(`PRAGMA journal_size_limit = ${WAL_LIMIT}`)
+  // What is removed is overwritten, so that free pages do not have it; the rest is left to `forget` (sqlite-verbs.ts).
+  db.exec('PRAGMA secure_delete = ON')
   if (maxSize !== undefined) db.exec(`PRAGMA max_page_count = ${Math.ceil(maxSize / PAGE_SIZE)}`)
   migrateSqlite(db, path)
   const missing = missingParts(db)

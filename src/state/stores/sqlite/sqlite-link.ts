@@ -23,6 +23,9 @@ const RESTART_AFTER = 250
 /** Milliseconds after which a question is held up: most are answered in one. Another thread is ready in 50 more. */
 const HELD_UP = 100
 
+/** Milliseconds that a file may take to be rewritten. */
+const FORGET_TIME = 600_000
+
 interface Question {
   readonly verb: SqliteVerb
   readonly args: readonly unknown[]
@@ -119,7 +122,7 @@ class SqliteLink {
     if (this.#running() === undefined) return Promise.reject(unavailable('its thread has ended'))
     const time = budget()
     const { deadline = STORE_TIME, answerWithin = deadline } = this.#plan
-    const within = time?.left() ?? answerWithin
+    const within = verb === 'forget' ? FORGET_TIME : (time?.left() ?? answerWithin)
     if (within < MIN_TIME) return Promise.reject(spentBefore())
     return new Promise((resolve, reject) => {
       const deadline = monotonicMs() + within

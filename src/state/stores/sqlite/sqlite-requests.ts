@@ -38,7 +38,7 @@ export type StoreOpening =
 
 /**
  * How the requests of one message are run. `read`: it never waits for a lock (WAL mode). `quick`: a write of few records,
- * which shares a transaction with others. `long`: a write that takes milliseconds.
+ * which shares a transaction with others. `long`: a write that takes milliseconds. `alone`: SQLite allows no transaction around it.
  */
 const WAYS = {
   find: 'read',
@@ -56,7 +56,8 @@ const WAYS = {
   removeBy: 'long',
   purge: 'long',
   ran: 'long',
-} as const satisfies Readonly<Record<SqliteVerb, 'read' | 'quick' | 'long'>>
+  forget: 'alone',
+} as const satisfies Readonly<Record<SqliteVerb, 'read' | 'quick' | 'long' | 'alone'>>
 
 /** Changes nothing, so it may run twice. */
 export type ReadingVerb = {
@@ -91,7 +92,7 @@ export function openRequests(
   return { handler: new RequestHandler(db, guard, send), close: () => db.close() }
 }
 
-const wayOf = ({ verb }: VerbRequest): 'read' | 'quick' | 'long' => WAYS[verb]
+const wayOf = ({ verb }: VerbRequest): (typeof WAYS)[SqliteVerb] => WAYS[verb]
 
 /** Writes in one transaction: less than a millisecond in which no other process can write. */
 const GROUP = 100
@@ -117,11 +118,11 @@ export class RequestHandler {
    * do not wait behind a lock. The writes of a transaction cost half as much as each by itself.
    */
   answer(requests: readonly VerbRequest[]): void {
-    const { read = [], quick = [], long = [] } = Object.groupBy(requests, wayOf)
+    const { read = [], quick = [], long = [], alone = [] } = Object.groupBy(requests, wayOf)
     if (read.length > 0) this.#guard.check()
     if (read.length > 0) this.#reply(read.map((request) => this.#run(request)))
     for (let at = 0; at < quick.length; at += GROUP) this.#write(quick.slice(at, at + GROUP))
-    for (const request of long) this.#write([request])
+    for (const request of [...long, ...alone]) this.#write([request])
   }
 
   checkFiles(): void {
@@ -155,9 +156,12 @@ export class RequestHandler {
     const { unfit } = this.#guard
     if (unfit !== undefined) return { id, outcome: 'unavailable', detail: unfit }
     try {
-      const [written] = wayOf(request) === 'read' ? [] : this.#commit([request])
+      const way = wayOf(request)
+      const [written] = way === 'read' || way === 'alone' ? [] : this.#commit([request])
       if (written !== undefined) return written
       requireInTime([request])
+      // Not longer: this thread answers nobody meanwhile, and no other process can write.
+      if (way === 'alone') this.#wait(BUSY_TIMEOUT)
       const reply = this.#done(request)
       this.#guard.succeeded()
       return reply

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path'
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import {
   type IndexValues,
@@ -7,6 +8,7 @@ import {
 } from '../../../base/contracts/records/store.ts'
 import { byEscapedKey, endOfPrefix, escapedKey } from '../../../base/kernel/key-order.ts'
 import type { ChangeRow, RecordRow } from '../link/rows.ts'
+import { isBusy } from '../link/store-error.ts'
 
 const isOpen = ({ isTransaction }: DatabaseSync): boolean => isTransaction
 
@@ -299,6 +301,44 @@ function purgeVerb(db: DatabaseSync) {
 }
 
 /**
+ * SQLite writes the new content to a temporary file first: next to the store, because no other folder must be writable, or is as
+ * private.
+ */
+function rewrite(db: DatabaseSync): void {
+  const folder = dirname(db.location() ?? '').replaceAll("'", "''")
+  db.exec(`PRAGMA temp_store_directory = '${folder}'`)
+  try {
+    db.exec('VACUUM')
+  } finally {
+    db.exec("PRAGMA temp_store_directory = ''")
+  }
+}
+
+/**
+ * Leaves nothing in the files of what was removed or replaced. Where SQLite moves records from page to page it leaves copies in
+ * unused bytes, which `secure_delete` does not find when the records are removed: so the file is rewritten, which needs its size on
+ * the disk again, and the log is emptied. To be called outside of a transaction. False if another process reads the log or writes
+ * just now.
+ */
+function forgetVerb(db: DatabaseSync) {
+  const checkpoint = lazily(db, 'PRAGMA wal_checkpoint(TRUNCATE)')
+  const isEmptied = (): boolean => checkpoint().get()?.['busy'] === 0
+  return {
+    forget: (): boolean => {
+      // Else each try would make the log larger by the whole file, for as long as somebody reads it.
+      if (!isEmptied()) return false
+      try {
+        rewrite(db)
+      } catch (thrown) {
+        if (isBusy(thrown)) return false
+        throw thrown
+      }
+      return isEmptied()
+    },
+  }
+}
+
+/**
  * How long the service has run on this store, in milliseconds. Each process reads the count, counts on, and writes
  * its result. They run at the same time, so the highest count is right, and never too high.
  */
@@ -327,6 +367,7 @@ export function verbsOf(db: DatabaseSync) {
     ...whereVerbs(db),
     ...feedVerbs(db),
     ...purgeVerb(db),
+    ...forgetVerb(db),
     ...runningVerbs(db),
   }
 }

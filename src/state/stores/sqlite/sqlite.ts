@@ -182,6 +182,8 @@ export class SqliteStore implements Store {
     return this.#links.write('purge', times, limit)
   }
 
+  readonly forget = (): Promise<boolean> => this.#links.write('forget')
+
   close(): Promise<void> {
     return this.#links.close()
   }
