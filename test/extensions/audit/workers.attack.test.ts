@@ -33,14 +33,23 @@ interface ServedOptions {
   /** `audit.timeout`. */
   readonly timeout?: string
   readonly behaviour?: UpstreamBehaviour
+  readonly ends?: string
 }
 
+/** A process that ends leaves a connection open whose first request is on its way. */
+const ENDS_WHEN_SILENT = 'server: { timeouts: { lameDuck: 0s } }'
+
 /** A service of workers before an upstream that takes changes. Each start has the same data folder. */
-async function place({ workers = 2, timeout = '20s', behaviour = CREATED }: ServedOptions = {}) {
+async function place({
+  workers = 2,
+  timeout = '20s',
+  behaviour = CREATED,
+  ends = ENDS_AT_ONCE,
+}: ServedOptions = {}) {
   const upstream = await startUpstream(behaviour)
   const data = await dataFolder()
   await giveKey(data)
-  const text = poolConfig(upstream.url, `${ENDS_AT_ONCE}\naudit: { timeout: ${timeout} }`)
+  const text = poolConfig(upstream.url, `${ends}\naudit: { timeout: ${timeout} }`)
   const start = (options: Pick<SpawnOptions, 'node'> = {}) =>
     startPool(text.replace('workers: 2', `workers: ${workers}`), {
       ...options,
@@ -312,7 +321,7 @@ describe('C12.4.2 the trail of a service of several processes', { timeout: 180_0
   })
 
   it('C12.1.3 a rolling restart (SIGUSR2) loses no record of a change', async () => {
-    const { folder, start } = await place()
+    const { folder, start } = await place({ ends: ENDS_WHEN_SILENT })
     const pool = await start()
     const { connect, change } = await callerOf(pool)
     const workers = pool.workers()
