@@ -396,4 +396,23 @@ describe('T6.5 C6.3.7 an operator who acts between the check and the change', ()
     expect(await passwordIn(service)).toEqual(record)
     for (const each of [agent, elsewhere]) expect((await each.get(ACCOUNT)).text).toContain('Your account')
   })
+
+  it('T6.5 C6.3.6 sets a password, and before the answer an operator sets another one: nobody is signed in by the first', async () => {
+    let act = (): Promise<void> => Promise.resolve()
+    const service = openFlow({ pause: () => act() })
+    await service.store.create('directory_user', 'alice', { value: { record: RECORD } })
+    const agent = new UserAgent(service)
+    await agent.logIn(await agent.get(ACCOUNT))
+    const page = await agent.get(ACCOUNT)
+    act = async () => {
+      const { store, tokenRevoker } = service.identity.dependencies
+      const { version = 0 } = (await store.find('directory_user', 'alice')) ?? {}
+      const record = { ...RECORD, password: 'set by an operator' }
+      await store.replace('directory_user', 'alice', version, { record })
+      await tokenRevoker.end({ subject: RECORD.subject })
+    }
+    const seen = await agent.submit(page, { current: 'alice-password', password: NEXT, again: NEXT })
+    expect(seen.text).not.toContain('Your account')
+    expect(await service.store.list('session')).toEqual([])
+  })
 })

@@ -59,14 +59,15 @@ describe('C6.2.2 the account page', () => {
   })
 
   it.each([
-    ['GET', '/connect/applications'],
-    ['POST', '/connect/applications'],
-    ['GET', '/.well-known/change-password'],
-  ])('C6.2.2 %s %s leads there', async (method, target) => {
+    ['GET', '/connect/applications', ACCOUNT],
+    // A form of an earlier version has done nothing, and the page says so.
+    ['POST', '/connect/applications', `${ACCOUNT}?done=expired`],
+    ['GET', '/.well-known/change-password', ACCOUNT],
+  ])('C6.2.2 %s %s leads there', async (method, target, leads) => {
     const { service } = await served()
     const sent = method === 'POST' ? form({ everywhere: '1', password: NEXT }) : {}
     const { headers, status } = await send(service, { method, target, ...sent })
-    expect([status, headers['location']]).toEqual([303, ACCOUNT])
+    expect([status, headers['location']]).toEqual([303, leads])
     expect(headers).toMatchObject({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' })
     expect(headers).not.toHaveProperty('set-cookie')
   })

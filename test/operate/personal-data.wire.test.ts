@@ -7,6 +7,7 @@ import { hashSecret } from '../../src/identity/directory/hashing/hasher.ts'
 import { recordsOf } from '../support/audit-files.ts'
 import { ALICE } from '../support/audited-people.ts'
 import { dataFolder } from '../support/data-folder.ts'
+import { eventually } from '../support/eventually.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import {
   ADDRESS,
@@ -167,7 +168,9 @@ describe('C11.5.8 export', () => {
     const added = await asOperator(service, 'POST', '/clients', { ...MACHINE, id: 'robot' })
     expect(added.status).toBe(201)
     for (const act of [exportOf, erase]) {
-      expect((await act(service, 'nobody')).body.error).toBe('nobody of this subject is, or was, known')
+      expect((await act(service, 'nobody')).body.error).toBe(
+        'nobody of this subject is, or was, known here: `postern audit redact` erases what a trail still has',
+      )
       expect(await act(service, 'robot')).toMatchObject({
         status: 409,
         body: { error: expect.stringContaining('is a machine') },
@@ -364,9 +367,37 @@ describe('C11.5.8 erasure', () => {
     clock.advance(120_000)
     const { body, status } = await erase(service, 's-eve')
     expect([status, body.removed]).toEqual([200, expect.objectContaining({ user: 0, marks: 1, networks: 1 })])
+    // Nobody of the name is disabled any more, in any process: another person may have it.
+    const other = { ...eve, subject: 's-eve-2' }
+    Object.assign(puppet.answers, answersOf({ eve: other }))
+    clock.advance(120_000)
+    await eventually(async () => expect((await login()).status).toBe(200))
     Object.assign(puppet.answers, answersOf({ eve }))
     clock.advance(120_000)
     expect((await login()).json.error).toBe('invalid_grant')
+    puppet.stop()
+  })
+
+  it('C11.5.8 whoever else a mark disables stays disabled, and can be enabled', async () => {
+    const one = {
+      subject: 's-one',
+      username: 'eve',
+      customers: ['acme-books'],
+      access: { ACME: 'Administrator' },
+    }
+    const puppet = puppetPeople(answersOf({ eve: one }))
+    const clock = movableClock(Date.now())
+    const service = await open({ clock, change: (all) => behindProxy(withPeople(puppet.people)(all)) })
+    const login = () => byPassword(service, { username: 'eve', password: 'eve-password' })
+    expect((await login()).status).toBe(200)
+    Object.assign(puppet.answers, answersOf({ eve: { ...one, subject: 's-two' } }))
+    clock.advance(120_000)
+    expect((await login()).status).toBe(200)
+    expect((await asOperator(service, 'POST', '/users/eve/disable', {})).status).toBe(200)
+    expect((await erase(service, 's-one')).body).toMatchObject({ removed: { marks: 1 } })
+    expect((await login()).json.error).toBe('invalid_grant')
+    expect((await asOperator(service, 'POST', '/users/eve/enable', {})).status).toBe(200)
+    await eventually(async () => expect((await login()).status).toBe(200))
     puppet.stop()
   })
 

@@ -185,6 +185,8 @@ export interface TestIdentityOptions {
   /** Sections of extensions too. */
   readonly config?: Partial<IdentityConfig> & Added
   readonly deps?: Partial<IdentityDeps>
+  /** What is done while other processes learn of a change of the directory. */
+  readonly pause?: () => Promise<void>
   readonly logouts?: (store: Store, clock: Clock) => LogoutNotices
   /** That of another service: its records, another directory. */
   readonly store?: MemoryStore
@@ -211,7 +213,7 @@ const NOBODY: Directory = {
 
 /** Identity over a small directory; what it verifies and records is kept for the tests to read. */
 export function openTestIdentity(options: TestIdentityOptions = {}) {
-  const { clients, users, config, deps, store: kept } = options
+  const { clients, users, config, deps, pause, store: kept } = options
   const clock = new ManualClock()
   const store = kept ?? new MemoryStore(clock)
   const clientById = new Map((clients ?? [client('acme-books')]).map((each) => [each.id, each]))
@@ -298,7 +300,7 @@ export function openTestIdentity(options: TestIdentityOptions = {}) {
       configured: NOBODY,
       catalogue: CATALOGUE,
       hasher: { hash: (secret) => Promise.resolve(secret) },
-      pause: () => Promise.resolve(),
+      pause: pause ?? (() => Promise.resolve()),
     }).user,
     logouts,
     outbound: () => Promise.reject(new Error('nobody is called')),

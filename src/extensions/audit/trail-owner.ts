@@ -184,10 +184,10 @@ class TrailOwner implements OwnedTrail {
   async compare(store: Store, configuration: Configuration): Promise<void> {
     await this.remembered.compare(store, configuration)
     if (!isShared(configuration.store) || this.#closed) return
-    const { recorder, after } = this.#parts
+    const { clock, recorder, after } = this.#parts
     const trail = beginningKey(placeOfTrail(configuration, this.#plan.folder))
     const redact = (digest: string, recorded: RecordedErasure) => this.#redact({ digest }, recorded)
-    this.#orders = new SharedErasures({ store, trail, redact, audit: this.trail, recorder, after })
+    this.#orders = new SharedErasures({ store, trail, redact, audit: this.trail, clock, recorder, after })
   }
 
   take(way: RecordedWay): void {

@@ -56,7 +56,7 @@ export const password: AccountPart = {
       refused('login.refused', context, new Fault('invalid_grant'), dependencies)
       return { problems: [{ field: 'current', text: T.wrongCurrent }] }
     }
-    const isSet = await setPassword(
+    const set = await setPassword(
       {
         username,
         subject,
@@ -68,9 +68,11 @@ export const password: AccountPart = {
       exchange,
       dependencies,
     )
-    if (!isSet) return { done: 'expired' }
-    // All logins have ended, with the one of this browser: what begins now knows that.
+    if (set === undefined) return { done: 'expired' }
+    // All logins have ended, with the one of this browser: what begins now knows that. Unless somebody else has ended them since.
     const { asOf } = dependencies.rules
+    const { record: now } = await dependencies.users.show(username)
+    if (now.password !== set || !mayHold(now)) return { done: 'expired' }
     const fresh = { ...browser, login: undefined }
     const cookie = await signIn({ ...context, asOf, browser: fresh, user, way: 'password' }, dependencies)
     return { done: 'password', headers: { 'Set-Cookie': dependencies.cookie.write(cookie) } }

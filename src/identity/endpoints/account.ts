@@ -72,7 +72,9 @@ async function answerForm(
 }
 
 /** Earlier addresses of the page, and the one that password managers ask for. */
-export const leadToAccount: Step<Arrived, Answer> = (_, { theme }) => seeOther(theme.at(ACCOUNT_PATH))
+export const leadToAccount: Step<Arrived, Answer> = ({ exchange }, { theme }) =>
+  // A form of a page that an earlier version has shown.
+  seeOther(theme.at(exchange.head.method === 'POST' ? `${ACCOUNT_PATH}?done=expired` : ACCOUNT_PATH))
 
 /** The person, their password, where they are signed in, and what they have allowed (C6.2.2, C6.3.7). */
 export const account: Step<Arrived, Answer> = async (context, dependencies) => {

@@ -45,10 +45,12 @@ function hideCode(code: string, { linkCookie, theme }: StepDependencies): Answer
 function showForm(
   { code, link }: Opened,
   problems: readonly FormProblem[],
-  { theme }: StepDependencies,
+  { linkCookie, theme }: StepDependencies,
 ): Answer {
   const form = { action: theme.at(PATH), csrf: linkedBrowser(code).csrf }
-  return pageAnswer(theme, linkPage({ form, username: link.username, problems }))
+  const page = linkPage({ form, username: link.username, problems })
+  // Whoever has to try again has another ten minutes.
+  return pageAnswer(theme, page, problems.length === 0 ? {} : { 'Set-Cookie': linkCookie.write(code) })
 }
 
 const answerForm: Step<Arrived, Answer> = async (context, dependencies) => {
@@ -63,18 +65,20 @@ const answerForm: Step<Arrived, Answer> = async (context, dependencies) => {
     return seeOther(dependencies.theme.at(PATH))
   const problems = problemsOfPassword(params, username)
   if (problems.length > 0) return showForm(opened, problems, dependencies)
-  const isSet = await setPassword(
+  const set = await setPassword(
     {
       username,
       subject,
       password: params.get('password') ?? '',
       way: 'link',
       admits: (user) => isLinkFor(link, user) && mayHold(user),
+      // Another one may have been made, or this one revoked, while the password was hashed.
+      isProven: async () => (await findPasswordLink(code, dependencies.store)) !== undefined,
     },
     exchange,
     dependencies,
   )
-  if (!isSet) throw over(dependencies)
+  if (set === undefined) throw over(dependencies)
   const headers = { 'Set-Cookie': dependencies.linkCookie.clear() }
   return seeOther(dependencies.theme.at(`${PATH}?done=${DONE}`), headers)
 }

@@ -15,8 +15,10 @@ interface Field {
   readonly hint?: string
 }
 
-/** A password can be shown where scripts run. It is never sent back. */
-const REVEALED = html` data-show="${T.show}" data-hide="${T.hide}" data-what="${T.showWhat}"`
+/** A password can be shown where scripts run. It is never sent back. @param label for screen readers, behind the word on the button */
+const revealed = (label: string): Html =>
+  html` data-show="${T.show}" data-hide="${T.hide}"
+  data-what="${label.charAt(0).toLowerCase()}${label.slice(1)}"`
 
 /** The ids of the lines under the field, for screen readers. */
 function describedBy({ hint, name }: Field, problem: FormProblem | undefined): Html | undefined {
@@ -40,7 +42,7 @@ export function inputOf(field: Field, problems: readonly FormProblem[]): Html {
       autocorrect="off"
       spellcheck="false"
       maxlength="1024"
-      required${secret && REVEALED}${focus && html` autofocus`}${
+      required${secret && revealed(label)}${focus && html` autofocus`}${
         problem && html` aria-invalid="true"`
       }${describedBy(field, problem)}
     /></div>

@@ -79,7 +79,7 @@ const FAULT_TEXTS: Readonly<Partial<Record<FaultCode, FaultText>>> = {
   password_link_over: {
     title: 'This link is no longer good',
     text: 'It was used already, it is too old, or a part of it is missing.',
-    next: 'If you have chosen a password with it, sign in. Otherwise ask whoever gave it to you for another one.',
+    next: 'If you have chosen a password with it, sign in. If you opened it more than ten minutes ago, open it once more. Otherwise ask whoever gave it to you for another one.',
   },
   authorize_bad_client: {
     title: 'This application is not known here',
@@ -183,8 +183,6 @@ export const TEXTS = preparedTexts({
     length: 'At least 12 characters. Three words that have nothing to do with each other are easy to keep.',
     show: 'Show',
     hide: 'Hide',
-    /** For screen readers, after the word on the button. */
-    showWhat: 'password',
     problem: 'The password was not changed',
     missing: 'Enter a new password.',
     tooShort: 'The new password is too short: it needs at least 12 characters.',
@@ -213,7 +211,7 @@ export const TEXTS = preparedTexts({
     missingCurrent: 'Enter your present password.',
     wrongCurrent: 'This is not your present password. Check it and try again.',
     passwordEnds:
-      'You are then signed out in every other browser, and applications with access have to ask you again.',
+      'You are then signed out in every other browser, and applications have to sign you in again.',
     passwordElsewhere: 'It cannot be changed here.',
     askElsewhere: 'Ask whoever gave you this account.',
     consents: 'Applications with access',
@@ -237,7 +235,7 @@ export const TEXTS = preparedTexts({
     done: {
       withdrawn: 'The access was withdrawn. The application has been signed out of your data.',
       ended: 'That browser has been signed out.',
-      expired: 'You signed in again after this page was opened, so nothing was changed. Please try again.',
+      expired: 'This page was out of date, so nothing was changed. Please try again.',
       password: 'Your password was changed. You are signed out everywhere else.',
     },
     unknownBrowser: 'Unknown browser',

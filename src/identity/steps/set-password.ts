@@ -41,17 +41,20 @@ interface Setting {
   readonly way: PasswordWay
   /** Whether the user, as the store has them when it is written, is still the one who was verified. */
   readonly admits: (user: UserRecord) => boolean
+  /** Whether what has proven the person still does. Asked right before it is written. */
+  readonly isProven?: () => Promise<boolean>
 }
 
 /**
- * Sets a password that its owner has chosen, and ends all that the person holds (C6.3.6). Resolves with false, and nothing has
- * changed, where the user is not admitted any more. Rejects with Fault `identity_unavailable` or `audit_unavailable`.
+ * Sets a password that its owner has chosen, and ends all that the person holds (C6.3.6). Resolves with its hash; with undefined,
+ * and nothing has changed, where the user is not admitted any more. Rejects with Fault `identity_unavailable` or
+ * `audit_unavailable`.
  */
 export async function setPassword(
-  { admits, password, subject, username, way }: Setting,
+  { admits, isProven, password, subject, username, way }: Setting,
   exchange: Exchange,
   dependencies: StepDependencies,
-): Promise<boolean> {
+): Promise<string | undefined> {
   const admit = (user: UserRecord): void => {
     if (!admits(user)) throw new DirectoryRefusal('somebody else was faster')
   }
@@ -62,13 +65,14 @@ export async function setPassword(
       const commit = async (): Promise<void> => {
         // Who was overtaken ends nothing: the person may be signed in again by now, with what the other one has set.
         if ((await dependencies.users.show(username)).version !== planned.version) throw overtaken
+        if ((await isProven?.()) === false) throw new DirectoryRefusal('what has proven the person has ended')
         if ((await planned.commit()) === undefined) throw overtaken
       }
       await give(passwordSet(exchange, { username, subject, way }), commit, dependencies)
       noteCall(exchange, dependencies, 'info', 'password_set', { subject, way })
-      return true
+      return planned.password
     } catch (thrown) {
-      if (thrown instanceof DirectoryRefusal) return false
+      if (thrown instanceof DirectoryRefusal) return undefined
       if (thrown !== overtaken) throw thrown
     }
   throw overtaken

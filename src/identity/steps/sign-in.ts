@@ -12,7 +12,7 @@ interface SignIn extends Pick<Arrived, 'attempt' | 'exchange'> {
   readonly user: Pick<User, 'subject'>
   readonly way: LoginWay
   readonly browser: BrowserContext
-  /** `RevocationRules.asOf` of before the person was verified. */
+  /** `RevocationRules.asOf` of before it was known that the person may sign in. */
   readonly asOf: number
 }
 

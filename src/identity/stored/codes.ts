@@ -120,12 +120,11 @@ export function openCodes({ store, clock, rules }: Pick<IdentityDeps, 'store' | 
       const family = newOrderedId(clock.now())
       const { client, subject } = record
       const indexes = { family, client, subject, ...(business !== undefined && { business }) }
-      const create = (created: NewRecord): Promise<boolean> => createOf(subject, created, store)
-      const open = async (write = create): Promise<void> => {
+      const open = async (write?: (created: NewRecord) => Promise<boolean>): Promise<void> => {
         const key = keyOf(code)
         const value: CodeRecord = { ...record, family, settled: false }
         const expiresAt = clock.now() + lifetime
-        if (await write({ kind: CODE, key, value, expiresAt, indexes }))
+        if (await createOf(subject, { kind: CODE, key, value, expiresAt, indexes }, store, write))
           given.remember({ key, value, version: 1, expiresAt, usedAt: undefined })
       }
       return { code, family, open }

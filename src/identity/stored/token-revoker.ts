@@ -90,14 +90,14 @@ function loginsOf(tokens: RevokedTokens): Pick<IndexValues, 'subject'> | undefin
 /** Calls `act` for each kind of record that the rule ends: codes before the families that they begin. */
 async function forEachKind(
   tokens: RevokedTokens,
-  { consents = false }: EndOptions,
+  { consents = false, keepsLinks = false }: EndOptions,
   act: RecordAction,
 ): Promise<Ended> {
   if (endsOnlyTokens(tokens)) return NOTHING
   const logins = loginsOf(tokens)
   const where = logins ?? (tokens as IndexValues)
   const sessions = logins ? await act(SESSION, logins) : 0
-  if (logins) await act(PASSWORD_LINK, logins)
+  if (logins && !keepsLinks) await act(PASSWORD_LINK, logins)
   const codes = await act(CODE, where)
   // Families before their tokens: a token without its family is invalid.
   const families = await act(FAMILY, where)

@@ -10,6 +10,7 @@ import type { ErasedEverywhere } from '../../base/contracts/records/audit-query.
 import type { Store } from '../../base/contracts/records/store.ts'
 import type { RecordKind } from '../../identity/directory/editors/record-kind.ts'
 import { closeSubject } from '../../identity/directory/records/stored-directory.ts'
+import { Fault } from '../../base/kernel/faults.ts'
 import { AdminError } from '../operation/errors.ts'
 import {
   type AdminOperation,
@@ -76,12 +77,20 @@ const PAUSE = 250
 async function forget({ forget: once }: Pick<Store, 'forget'>): Promise<void> {
   if (once === undefined) return
   for (let tries = 0; tries < TRIES; tries++) {
-    if (await once()) return
+    if (await once().catch(notRewritten)) return
     await delay(PAUSE)
   }
   throw new AdminError(
     503,
     'all is erased but for what the log of the store still has: another process reads it, such as a backup. Erase again when it has ended',
+  )
+}
+
+function notRewritten(thrown: unknown): never {
+  if (!(thrown instanceof Fault)) throw thrown
+  throw new AdminError(
+    503,
+    'all is erased but for what the file of the store still has: it cannot be rewritten, such as on a disk without room for two more of it. Erase again when it can',
   )
 }
 

@@ -7,8 +7,9 @@ import { hasCode } from '../../base/kernel/thrown.ts'
 import { instantText } from '../../base/kernel/units.ts'
 import type { Editors } from '../../identity/directory/editors/editors.ts'
 import { shownForm } from '../../identity/directory/editors/record-forms.ts'
-import { everyMark, type Mark, markKindOf } from '../../identity/directory/records/marks.ts'
+import { everyMark, type Mark, markKindOf, type MarkValue } from '../../identity/directory/records/marks.ts'
 import {
+  announceChange,
   formerState,
   freeSubject,
   readStoredUser,
@@ -170,16 +171,34 @@ async function readNetworks({ service, subject }: Person): Promise<unknown> {
   return networks.map(({ at }) => instantText(at))
 }
 
-/** A mark disables somebody whom the configuration or code of the operator's had. */
+/** A mark disables somebody whom the configuration or code of the operator's had, and others who had the name before or after. */
 async function* marksOf({ service: { store }, subject }: Held): AsyncGenerator<Mark> {
   for await (const mark of everyMark(store))
     if (mark.what === 'user' && mark.subjects.includes(subject)) yield mark
 }
 
+/** Others whom it disables stay so: of another subject, or whom the configuration has by that name. Every process learns of it. */
 async function removeMarks(person: Person): Promise<Removed> {
+  const {
+    editors,
+    service: { store },
+    subject,
+  } = person
   let marks = 0
-  for await (const { name, what } of marksOf(person))
-    marks += Number(await person.service.store.remove(markKindOf(what), name))
+  for await (const { name, what } of marksOf(person)) {
+    const kind = markKindOf(what)
+    const entry = await store.find(kind, name)
+    if (entry === undefined) continue
+    const value = entry.value as MarkValue
+    const others = value.subjects.filter((each) => each !== subject)
+    const isDone =
+      others.length > 0 || editors.user.parts.configured.users.has(name)
+        ? await store.replace(kind, name, entry.version, { ...value, subjects: others })
+        : await store.remove(kind, name, entry.version)
+    if (isDone) await announceChange(editors.user.parts, { [what]: name, mark: true })
+    // Where somebody else was faster, the next round finds it again.
+    marks += 1
+  }
   return { marks }
 }
 
@@ -254,5 +273,9 @@ export async function requirePerson({ service, subject }: Person): Promise<void>
     (await unknownIds({ subject }, service)).length === 0 ||
     (await formerState(subject, service.store)) !== undefined ||
     (await hasTraces({ service, subject }))
-  if (!isKnown) throw new AdminError(404, 'nobody of this subject is, or was, known')
+  if (!isKnown)
+    throw new AdminError(
+      404,
+      'nobody of this subject is, or was, known here: `postern audit redact` erases what a trail still has',
+    )
 }

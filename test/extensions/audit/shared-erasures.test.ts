@@ -215,11 +215,11 @@ describe('C12.2.3 an order to erase the values of a person', () => {
 })
 
 /** Orders over a store in memory, whose erasure a test sees. */
-function orders(store: MemoryStore, trail: string) {
+function orders(store: MemoryStore, trail: string, clock = movableClock()) {
   const redacted: string[] = []
   const timers = manualAfter()
   const made = new SharedErasures({
-    ...{ store, trail, after: timers.after },
+    ...{ store, trail, clock, after: timers.after },
     redact: (digest: string): Promise<Redacted> => {
       redacted.push(digest)
       return Promise.resolve({ values: 0, files: 0 })
@@ -240,12 +240,35 @@ describe('C12.2.3 orders in a store', () => {
     return store
   }
 
+  it('C12.2.3 wait for no trail that has begun later, and end after 90 days', async () => {
+    const clock = movableClock()
+    const store = new MemoryStore(clock)
+    const begins = async (host: string): Promise<boolean> => {
+      const value = { host, signed: new Date(clock.now()).toISOString() }
+      return store.create(BEGINNING_KIND, `${host}:/audit`, { value })
+    }
+    await begins('a')
+    await begins('b')
+    const { orders: one } = orders(store, 'a:/audit', clock)
+    await one.give('ann', BOSS)
+    clock.advance(1000)
+    await begins('c')
+    expect(await one.done(DIGEST)).toEqual(['b'])
+    const { redacted, timers } = orders(store, 'c:/audit', clock)
+    await timers.fire()
+    expect(redacted).toEqual([])
+    clock.advance(90 * 24 * 60 * 60_000)
+    expect(await store.list(ERASURE)).toEqual([])
+    expect(await one.done(DIGEST)).toEqual([])
+  })
+
   it('C12.2.3 wait for no trail of another kind of store, which no node has', async () => {
     const store = await remembered('a', 'b', '')
     const { orders: one } = orders(store, 'a:/audit')
     await one.give('ann', BOSS)
     expect(await one.done(DIGEST)).toEqual(['b'])
     expect((await store.find(ERASURE, DIGEST))?.value).toEqual({
+      at: expect.any(Number),
       by: { operator: 'boss', by: 'Ada', reason: 'request 4711' },
       done: ['a:/audit'],
     })

@@ -77,6 +77,8 @@ export interface Ended {
 export interface EndOptions {
   /** True if consents are ended too. */
   readonly consents?: boolean
+  /** True if links for a password stay: a change that is not written yet must not use them up. */
+  readonly keepsLinks?: boolean
   /** Kept with the rule, so that a refused call can be explained. */
   readonly cause?: RevocationCause
 }

@@ -8,19 +8,22 @@ import {
 import type { RecordedErasure, Redacted } from '../../../base/contracts/records/audit-query.ts'
 import type { AuditTrail } from '../../../base/contracts/records/audit.ts'
 import type { Recorder } from '../../../base/contracts/records/recorder.ts'
-import { changeRecord, type Store } from '../../../base/contracts/records/store.ts'
-import { type After, after as systemAfter } from '../../../base/kernel/clock.ts'
+import { changeRecord, type Store, type StoredValue } from '../../../base/contracts/records/store.ts'
+import { type After, after as systemAfter, type Clock } from '../../../base/kernel/clock.ts'
+import { DAY_MS } from '../../../base/kernel/units.ts'
 import { BEGINNING_KIND } from '../format/beginning.ts'
 import { digestOfSubject } from '../read/personal.ts'
 
 /**
  * Kind of record: an order, by the SHA-256 of the subject, so that the store does not have the subject. It stays until every trail
- * that the store remembers has done it: a node that is down does it when it runs again.
+ * that the store remembered then has done it, at most 90 days: a node that is down does it when it runs again.
  */
 export const ERASURE = 'audit_erasure'
 
 /** A type alias, because an interface is not assignable to StoredValue. */
 type ErasureOrder = {
+  /** Milliseconds since the epoch. A trail that has begun later has nothing of the person. */
+  readonly at: number
   readonly by: Pick<Operator, 'operator' | 'by' | 'reason'>
   /** The keys of the trails in which it was done. */
   readonly done: readonly string[]
@@ -28,6 +31,11 @@ type ErasureOrder = {
 
 /** Milliseconds between two looks for orders. */
 const PERIOD = 10_000
+/** How long an order waits for nodes that may never come back, in milliseconds. */
+const KEPT = 90 * DAY_MS
+
+/** Whether a trail had begun at a moment, as the store remembers its beginning. */
+const hasBegun = ({ signed }: StoredValue, at: number): boolean => !(Date.parse(String(signed)) > at)
 
 interface SharedErasuresParts {
   readonly store: Pick<Store, 'find' | 'create' | 'replace' | 'remove' | 'list'>
@@ -36,6 +44,7 @@ interface SharedErasuresParts {
   readonly redact: (digest: string, recorded: RecordedErasure) => Promise<Redacted>
   readonly audit: AuditTrail
   readonly recorder: Pick<Recorder, 'note'>
+  readonly clock: Pick<Clock, 'now'>
   readonly after?: After | undefined
 }
 
@@ -51,9 +60,19 @@ export class SharedErasures {
   }
 
   async give(subject: string, { operator, by, reason }: Operator): Promise<void> {
-    const order: ErasureOrder = { by: { operator, by, reason }, done: [] }
+    const { clock, store } = this.#parts
+    const at = clock.now()
+    const order: ErasureOrder = { at, by: { operator, by, reason }, done: [] }
     const value = plainFacts(order)
-    await changeRecord(this.#parts.store, ERASURE, digestOfSubject(subject), () => value)
+    const key = digestOfSubject(subject)
+    for (;;) {
+      const { version } = (await store.find(ERASURE, key)) ?? {}
+      const isGiven =
+        version === undefined
+          ? await store.create(ERASURE, key, { value, expiresAt: at + KEPT })
+          : await store.replace(ERASURE, key, version, value, at + KEPT)
+      if (isGiven) return
+    }
   }
 
   /** It is done in this trail. Resolves with the nodes that still have to: host and address. */
@@ -69,8 +88,10 @@ export class SharedErasures {
     const trails = await store.list(BEGINNING_KIND)
     const order = await store.find(ERASURE, digest)
     if (order === undefined) return []
-    const { done } = order.value as ErasureOrder
-    const pending = trails.filter(({ key, value }) => value['host'] !== '' && !done.includes(key))
+    const { at, done } = order.value as ErasureOrder
+    const pending = trails.filter(
+      ({ key, value }) => value['host'] !== '' && !done.includes(key) && hasBegun(value, at),
+    )
     // Not one that was given again meanwhile.
     if (pending.length === 0) await store.remove(ERASURE, digest, order.version)
     return pending.map(({ value }) => String(value['host']))
@@ -85,9 +106,11 @@ export class SharedErasures {
   async #follow(): Promise<void> {
     try {
       const { store, trail } = this.#parts
+      const own = await store.find(BEGINNING_KIND, trail)
       for (const { key: digest, value } of await store.list(ERASURE)) {
-        const { by, done } = value as ErasureOrder
-        if (!done.includes(trail)) await this.#carryOut(digest, by)
+        const { at, by, done } = value as ErasureOrder
+        const mayHave = own === undefined || hasBegun(own.value, at)
+        if (mayHave && !done.includes(trail)) await this.#carryOut(digest, by)
       }
     } catch (cause) {
       this.#parts.recorder.note('warn', 'audit_erasure_failed', { cause })

@@ -415,20 +415,20 @@ export class RecordEditor<R extends Switchable = Switchable> {
     { losses, via, write, announced, clear }: Write,
   ): PlannedStep<readonly EndedLoss[]>['commit'] {
     const { parts } = this
-    const end = async (): Promise<readonly Ended[]> => {
+    const end = async (keepsLinks: boolean): Promise<readonly Ended[]> => {
       await clear?.()
       const ended: Ended[] = []
       for (const { tokens, consents } of losses)
-        ended.push(await parts.tokenRevoker.end(tokens, { consents, cause: { via } }))
+        ended.push(await parts.tokenRevoker.end(tokens, { consents, keepsLinks, cause: { via } }))
       return ended
     }
     return async (exactly = false) => {
       // Before it is written: if the store fails in between, nothing is left that is no longer allowed.
-      const earlier = exactly ? [] : await end()
+      const earlier = exactly ? [] : await end(true)
       if (!(await write(exactly))) return undefined
       await announceChange(parts, { [this.kind.noun]: key, ...announced })
       // After it, because a process that did not know of it issued further tokens. The rule follows the change on the feed.
-      const later = await end()
+      const later = await end(false)
       await (parts.pause ?? delay)(SPREAD)
       return losses.map((loss, index) => ({ loss, ended: sum(earlier[index], later[index]) }))
     }

@@ -38,7 +38,7 @@ export const USER_RECORDS: RecordKind<UserRecord, UserRecord> = {
   names: ['username'],
   columns: ['username', 'source', 'state', 'customers', 'access', 'subject'],
   texts: {
-    add: 'Add a user. The password is typed or piped in',
+    add: 'Add a user. The password is typed or piped in; with --link the user sets it',
     disable:
       'Refuse all logins, and end tokens and sessions, in every process within a second. Also one of the configuration',
     samples: {
@@ -138,6 +138,11 @@ async function clientsOf(
   return clients
 }
 
+interface PlannedPassword extends PlannedChange {
+  /** Its hash. */
+  readonly password: string
+}
+
 /**
  * Also ends what the user holds: who logged in with the old password must log in again.
  *
@@ -148,15 +153,16 @@ export async function planPassword(
   username: string,
   given: unknown,
   admit?: (user: UserRecord) => void,
-): Promise<PlannedChange> {
+): Promise<PlannedPassword> {
   editor.refuseTaken(username)
   const problems = new Problems()
   if (!isPassword(given, problems)) throw new DirectoryRefusal('The password has a problem.', problems)
   const password = await editor.parts.hasher.hash(given)
-  return editor.planUnchecked(username, (record) => {
+  const planned = await editor.planUnchecked(username, (record) => {
     admit?.(record)
     return { record: { ...record, password } }
   })
+  return { ...planned, password }
 }
 
 /** Whether the store has this user, and the configuration nobody of the name: then the password is Postern's. */

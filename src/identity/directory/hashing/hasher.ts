@@ -214,10 +214,10 @@ export class Hasher {
   }
 }
 
-/** How long a password may be that an operator gives to a user, in characters (OWASP ASVS 4.0 §2.1.1, §2.1.2). */
+/** How long the password of a user may be, in characters (OWASP ASVS 4.0 §2.1.1, §2.1.2). */
 export const PASSWORD_LENGTH = { least: 12, most: 1024 } as const
 
-/** In place of the hash of a password that was refused, so that the other problems of the record are found too. */
+/** In place of the hash of a password that was refused, or that nobody has set yet: none fits. */
 export const NO_PASSWORD = formatArgon2({ ...ARGON2_COST, salt: Buffer.alloc(16), tag: Buffer.alloc(32) })
 
 /** Reports what is wrong with a password, and never shows it. */

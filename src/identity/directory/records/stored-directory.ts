@@ -117,15 +117,18 @@ export async function formerState(
  * Stores a record of a person. The record is looked at after it is written, and an erasure closes the subject before it removes
  * records: so nothing stays of a call that was under way, on any node.
  *
+ * @param write in place of `store.create`
  * @returns false if there is a record of this key. Rejects with Fault `invalid_grant` if the data of the person was erased, and
  *   with `identity_unavailable`
  */
 export async function createOf(
   subject: string,
-  { kind, key, ...entry }: NewRecord,
+  record: NewRecord,
   store: Pick<Store, 'create' | 'find' | 'remove'>,
+  write?: (record: NewRecord) => Promise<boolean>,
 ): Promise<boolean> {
-  if (!(await store.create(kind, key, entry))) return false
+  const { kind, key, ...entry } = record
+  if (!(await (write?.(record) ?? store.create(kind, key, entry)))) return false
   if ((await formerState(subject, store)) !== 'erased') return true
   await store.remove(kind, key)
   throw new Fault('invalid_grant', { detail: 'the data of the user was erased since the call began' })

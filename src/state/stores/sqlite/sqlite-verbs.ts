@@ -304,8 +304,8 @@ function purgeVerb(db: DatabaseSync) {
  * SQLite writes the new content to a temporary file first: next to the store, because no other folder must be writable, or is as
  * private.
  */
-function rewrite(db: DatabaseSync): void {
-  const folder = dirname(db.location() ?? '').replaceAll("'", "''")
+function rewrite(db: DatabaseSync, file: string): void {
+  const folder = dirname(file).replaceAll("'", "''")
   db.exec(`PRAGMA temp_store_directory = '${folder}'`)
   try {
     db.exec('VACUUM')
@@ -325,10 +325,13 @@ function forgetVerb(db: DatabaseSync) {
   const isEmptied = (): boolean => checkpoint().get()?.['busy'] === 0
   return {
     forget: (): boolean => {
+      const file = db.location()
+      // In memory there is none.
+      if (file === null) return true
       // Else each try would make the log larger by the whole file, for as long as somebody reads it.
       if (!isEmptied()) return false
       try {
-        rewrite(db)
+        rewrite(db, file)
       } catch (thrown) {
         if (isBusy(thrown)) return false
         throw thrown
