@@ -20,7 +20,7 @@ const OPTIONS = { allErrors: true, strict: false, validateFormats: false } as co
 const withoutDynamics = (schema: object): object =>
   JSON.parse(JSON.stringify(schema).replaceAll('"$dynamicRef":"#meta"', '"$ref":"#/$defs/schema"')) as object
 
-/** Of 2.0 and 3.0 in JSON Schema draft 4, of 3.1 in draft 2020-12. */
+/** The schemas of OpenAPI 2.0 and 3.0 are written in JSON Schema draft 4, that of 3.1 in draft 2020-12. */
 function validatorFor(document: JsonObject) {
   if (document['swagger'] !== undefined) return new AjvDraft4.default(OPTIONS).compile(openapi.v2)
   const version = document['openapi']

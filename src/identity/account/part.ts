@@ -8,7 +8,7 @@ import type { Arrived, StepDependencies } from '../steps/endpoint.ts'
 export interface Shown {
   readonly login: Login
   readonly form: OwnForm
-  /** What is wrong with the form of this part that was sent last. */
+  /** The mistakes in the form of this part, if that is the form that was just sent. */
   readonly problems: readonly FormProblem[]
 }
 

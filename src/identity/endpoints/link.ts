@@ -49,7 +49,7 @@ function showForm(
 ): Answer {
   const form = { action: theme.at(PATH), csrf: linkedBrowser(code).csrf }
   const page = linkPage({ form, username: link.username, problems })
-  // Whoever has to try again has another ten minutes.
+  // Who has made a mistake gets the full ten minutes of the cookie again.
   return pageAnswer(theme, page, problems.length === 0 ? {} : { 'Set-Cookie': linkCookie.write(code) })
 }
 

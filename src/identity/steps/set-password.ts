@@ -12,7 +12,7 @@ import { give, passwordSet, type PasswordWay } from './records.ts'
 
 const T = TEXTS.fields
 
-/** What is wrong with another password, by the field of the form that has it (C6.3.7). */
+/** The mistakes in a new password that was typed twice, each with the field that has it (C6.3.7). */
 export function problemsOfPassword(
   params: ReadonlyMap<string, string>,
   username: string,

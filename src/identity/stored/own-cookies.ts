@@ -34,7 +34,10 @@ function ownCookie(issuer: string, ownName: string, maxAge?: number): OwnCookie 
   }
 }
 
-/** Of a session, or of a browser that is not logged in yet. It lasts until the browser is closed; the store has the session's expiry. */
+/**
+ * The cookie of a session, or of a browser that is not logged in yet. The browser keeps it until it is closed; when the session
+ * expires, the store knows.
+ */
 export const sessionCookie = (issuer: string): OwnCookie => ownCookie(issuer, SESSION_COOKIE)
 
 /** Seconds: a link that was opened waits so long for its form. */

@@ -43,7 +43,7 @@ interface Erased {
 /** Rounds after which somebody writes faster than this removes. What was under way when access ended is over long before. */
 const MOST_ROUNDS = 5
 
-/** What is under way when access ends may still write: so again, until nothing is left. */
+/** A call that was under way when access ended may still write a record: so all places are emptied again, until one round finds nothing. */
 async function removeAll(person: Person): Promise<Removed> {
   const removed: Record<string, number> = {}
   for (let round = 0; round < MOST_ROUNDS; round++) {

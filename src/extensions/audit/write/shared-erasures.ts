@@ -22,14 +22,14 @@ export const ERASURE = 'audit_erasure'
 
 /** A type alias, because an interface is not assignable to StoredValue. */
 type ErasureOrder = {
-  /** Milliseconds since the epoch. A trail that has begun later has nothing of the person. */
+  /** When it was given, in milliseconds since the epoch. A trail that began later has no values of the person. */
   readonly at: number
   readonly by: Pick<Operator, 'operator' | 'by' | 'reason'>
   /** The keys of the trails in which it was done. */
   readonly done: readonly string[]
 }
 
-/** Milliseconds between two looks for orders. */
+/** How often a node looks for orders, in milliseconds. */
 const PERIOD = 10_000
 /** How long an order waits for nodes that may never come back, in milliseconds. */
 const KEPT = 90 * DAY_MS
@@ -83,7 +83,7 @@ export class SharedErasures {
       const order = value as ErasureOrder
       return { ...order, done: [...new Set([...order.done, trail])] }
     })
-    // Whoever was the last has removed it.
+    // The node that did it last has removed the order.
     if (!isGiven) return []
     const trails = await store.list(BEGINNING_KIND)
     const order = await store.find(ERASURE, digest)

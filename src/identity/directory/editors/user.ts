@@ -109,7 +109,7 @@ export const USER_RECORDS: RecordKind<UserRecord, UserRecord> = {
     }
     if (await store.create(USER, username, entry)) {
       if ((await formerState(subject, store)) !== 'erased') return true
-      // It was erased since it was looked at: what an erasure has not met is not left behind it.
+      // An erasure that ran meanwhile has not seen these two records: they must not stay.
       await store.remove(USER, username)
       await store.remove(SUBJECT, subject)
       throw subjectErased(subject)
