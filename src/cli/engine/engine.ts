@@ -5,7 +5,7 @@
 import type { TrailLock } from '../../operate/trail/lock.ts'
 import { OperationError } from '../../operate/operation/errors.ts'
 import type { AdminOperation, OperationAnswer, OperationInput } from '../../operate/operation/operation.ts'
-import { type AdminAccess, LINES, linesOf, sendTo } from '../../operate/operation/remote.ts'
+import { type AdminAccess, BROKEN_OFF, LINES, linesOf, sendTo } from '../../operate/operation/remote.ts'
 import type { Terminal } from '../../operate/operation/terminal.ts'
 import type { CallOptions } from '../line/call-options.ts'
 
@@ -38,7 +38,9 @@ export const remoteEngine = (access: AdminAccess): Engine => ({
 })
 
 const jsonOf = (response: Response, { address }: AdminAccess): Promise<unknown> =>
-  response.json().catch(() => {
+  response.json().catch((cause: unknown) => {
+    // A connection that ended too early is no answer of somebody else.
+    if (!(cause instanceof SyntaxError)) throw new OperationError(BROKEN_OFF, { cause })
     throw new OperationError(`what answers at ${address} is no admin listener of Postern`)
   })
 
